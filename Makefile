@@ -1,0 +1,85 @@
+# A machine needs git, make, Python 3.11 or newer, and pip. Everything else is installed inside this checkout.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3
+UV_VERSION := 0.13.9
+UV_LOCAL := .uv/$(UV_VERSION)/bin/uv
+UV := $(if $(shell uv --version 2>/dev/null),uv,$(UV_LOCAL))
+BIN := .venv/bin
+READY := .venv/.ready
+
+# The machine's Python is the one that counts; uv is not to bring its own.
+export UV_PYTHON_DOWNLOADS := never
+
+# uv does not read pip's settings: where pip has an index of its own, uv gets it through the environment, for this run only.
+define use_pip_index
+index="$${PIP_INDEX_URL:-$$($(PYTHON) -m pip config get global.index-url 2>/dev/null || true)}"; \
+if [ -n "$$index" ] && [ -z "$${UV_DEFAULT_INDEX:-}$${UV_INDEX_URL:-}" ]; then export UV_DEFAULT_INDEX="$$index"; fi
+endef
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: setup
+setup: $(READY) ## install the locked dependencies and strandline itself into .venv
+	@echo "setup: .venv is ready"
+
+$(UV_LOCAL):
+	@echo "setup: installing uv $(UV_VERSION) into .uv/$(UV_VERSION)"
+	@$(PYTHON) -m pip install -qq --disable-pip-version-check --root-user-action=ignore \
+		--upgrade --target .uv/$(UV_VERSION) "uv==$(UV_VERSION)"
+
+$(READY): requirements.lock pyproject.toml | $(filter $(UV_LOCAL),$(UV))
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "setup: Python 3.11 or newer is needed, $(PYTHON) is " + sys.version.split()[0] + "; try make setup PYTHON=python3.12")'
+	@if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "setup: creating .venv"; rm -rf .venv; \
+		$(UV) venv --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv; \
+	fi
+	@echo "setup: syncing .venv with requirements.lock"
+	@$(use_pip_index); $(UV) pip sync --quiet --python $(BIN)/python --require-hashes --no-build requirements.lock
+	@echo "setup: installing strandline (editable)"
+	@$(UV) pip install --quiet --python $(BIN)/python --no-index --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: run
+run: setup ## run the demo; FILE=path gives it a file of your own
+	$(BIN)/python -m demo.main_job $(if $(FILE),--file "$(FILE)")
+
+.PHONY: test
+test: setup ## run the tests on all cores; ARGS="-k name" is handed to pytest
+	@echo "test: pytest"
+	@$(BIN)/python -m pytest --numprocesses auto $(ARGS)
+
+.PHONY: check
+check: setup ## lint, format, types, architecture, dependencies, sizes
+	@echo "check: ruff (lint)"
+	@$(BIN)/ruff check .
+	@echo "check: ruff (format)"
+	@$(BIN)/ruff format --check .
+	@echo "check: mypy (types)"
+	@$(BIN)/mypy src tools $(wildcard tests/typing)
+	@echo "check: import-linter (architecture)"
+	@$(BIN)/lint-imports
+	@echo "check: deptry (dependencies)"
+	@$(BIN)/deptry src
+	@echo "check: sizes of modules and functions"
+	@$(BIN)/python tools/check_sizes.py src
+
+.PHONY: lock
+lock: $(filter $(UV_LOCAL),$(UV)) ## write requirements.lock anew; UPGRADE=1 takes the newest versions
+	@echo "lock: resolving pyproject.toml into requirements.lock"
+	@$(use_pip_index); $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --all-extras \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+		$(if $(UPGRADE),--upgrade) --output-file requirements.lock pyproject.toml
+
+.PHONY: clean
+clean: ## remove everything that make installed or built
+	@echo "clean: removing .venv, .uv, caches and builds"
+	@rm -rf .venv .uv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find src tests tools $(wildcard demo bench) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,527 @@
+"""The door: Strandline and AsyncStrandline, a tenant, a workflow. One line per verb over the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from strandline.codec import keyed_hex
+from strandline.engine import append as append_verb
+from strandline.engine.checkpoint import checkpoint
+from strandline.engine.compact import compact
+from strandline.engine.environment import Environment
+from strandline.engine.flow import Verb, arun, run
+from strandline.engine.import_transcript import Progress, import_transcript
+from strandline.engine.lineage import list_entries
+from strandline.engine.plan_job import Order
+from strandline.engine.read_context import Context, read_context
+from strandline.engine.recall import read_manifest, recall
+from strandline.engine.recover import Recovery, RecoveryRequest, recover
+from strandline.engine.verify import verify
+from strandline.errors import InvalidInputError, StoreUnavailableError
+from strandline.limits import RECALL_HITS_MAX, SUMMARIZER_DEADLINE_S
+from strandline.model.checkpoint import Checkpoint
+from strandline.model.event import Appended, Basis, NewEvent
+from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_VIEW, Scope, check_name
+from strandline.model.lineage import LineageEntry
+from strandline.model.outcome import CompactionOutcome, RecallHit, VerifyReport
+from strandline.model.summary import ManifestEntry
+from strandline.model.transcript import ImportReport
+from strandline.ports import Clock, Entropy, Hook, Store
+from strandline.stores.memory import MemoryStore
+from strandline.stores.sqlite import SqliteStore
+from strandline.summarizers import ExtractiveSummarizer, as_counter, as_summarizer
+from strandline.system import SystemClock, SystemEntropy
+from strandline.transcripts import open_transcript
+
+T = TypeVar("T")
+VerifyProgress = Callable[[int, int], None]
+
+
+def open(  # noqa: A001  the name is fixed by the design: strandline.open(…)
+    url: str | os.PathLike[str],
+    *,
+    create: bool = True,
+    durability: str = "full",
+    counter: object = None,
+    hooks: Sequence[Hook] = (),
+    clock: Clock | None = None,
+    entropy: Entropy | None = None,
+) -> Strandline:
+    """Open a store.
+
+    Args:
+        url: a path, "sqlite:///path", or ":memory:".
+        create: make the file when it is not there.
+        durability: "full" survives power loss, "normal" survives process death only (I2).
+        counter: a TokenCounter or a function text -> tokens; None: UTF-8 bytes / 3.
+        hooks: told of what happened, after each commit.
+        clock: the source of time; None: the machine's.
+        entropy: the source of randomness; None: the machine's.
+
+    Raises:
+        StoreUnavailableError: the file can't be opened, is not there with create=False, or is no Strandline store.
+        InvalidInputError: a URL of another kind.
+    """
+    clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
+    path = _path(url)
+    store: Store
+    if path == ":memory:":
+        store = MemoryStore(digest_key=entropy.salt() + entropy.salt())
+    else:
+        if not create and not Path(path).exists():
+            raise StoreUnavailableError(f"{path}: no such store")
+        store = SqliteStore(path, clock=clock, entropy=entropy, durability=durability)
+    return Strandline(store, counter=counter, hooks=hooks, clock=clock, entropy=entropy)
+
+
+def _path(url: str | os.PathLike[str]) -> str:
+    text = os.fspath(url)
+    if not text:
+        raise InvalidInputError("an empty store URL")
+    if text.startswith("sqlite:///"):
+        return text.removeprefix("sqlite:///")
+    if "://" in text:
+        raise InvalidInputError(f"a store URL of another kind: {text!r}; give a path, sqlite:///path or :memory:")
+    return text
+
+
+class Strandline:
+    """An open store. It is a context manager; its methods may be called from any thread."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        counter: object = None,
+        hooks: Sequence[Hook] = (),
+        clock: Clock | None = None,
+        entropy: Entropy | None = None,
+    ) -> None:
+        self.store = store
+        self._counter = as_counter(counter)
+        self._hooks = tuple(hooks)
+        self._clock = clock or SystemClock()
+        self._entropy = entropy or SystemEntropy()
+
+    def __enter__(self) -> Strandline:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def tenant(self, name: str) -> Tenant:
+        """Return a tenant: the unit of isolation. Nothing is written.
+
+        Raises:
+            TenantScopeError: no valid name (I21).
+        """
+        return Tenant(self, check_name("tenant", name))
+
+    def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
+        """Prove the whole store (C5)."""
+        scopes = self.store.scopes()
+        probe = scopes[0] if scopes else Scope(tenant="-", workflow="-")
+        return verify(self._environment(probe), scopes, progress)
+
+    def close(self) -> None:
+        """Release the store; calling it again does nothing."""
+        self.store.close()
+
+    def _environment(self, scope: Scope) -> Environment:
+        return Environment(
+            store=self.store,
+            clock=self._clock,
+            entropy=self._entropy,
+            counter=self._counter,
+            scope=scope,
+            hooks=self._hooks,
+        )
+
+
+class Tenant:
+    """One tenant of a store."""
+
+    def __init__(self, db: Strandline, name: str) -> None:
+        self._db = db
+        self.name = name
+
+    def workflow(self, name: str) -> Workflow:
+        """Return a workflow: one log, one lineage. It is made by its first append.
+
+        Raises:
+            TenantScopeError: no valid name.
+        """
+        return Workflow(self._db._environment(Scope(tenant=self.name, workflow=name)))  # noqa: SLF001  the same door
+
+    def workflows(self) -> list[str]:
+        """Return the names of the tenant's workflows."""
+        return [scope.workflow for scope in self._db.store.scopes(self.name)]
+
+
+class Workflow:
+    """The verbs on one workflow, as its view `main` sees it."""
+
+    def __init__(self, env: Environment, view: str = DEFAULT_VIEW) -> None:
+        self._env = env
+        self._view = view
+
+    @property
+    def name(self) -> str:
+        """The workflow's name."""
+        return self._env.scope.workflow
+
+    def append(
+        self,
+        events: NewEvent | Sequence[NewEvent],
+        *,
+        expected_revision: int | None = None,
+        basis: Context | Basis | None = None,
+    ) -> Appended:
+        """Append one event or several as one (I1–I3, C1).
+
+        Args:
+            events: made by `strandline.message` and its siblings.
+            expected_revision: refuse if the workflow has another revision.
+            basis: the context from which the events were made.
+
+        Raises:
+            InvalidInputError, IdempotencyConflictError, StaleRevisionError: nothing was appended.
+            StoreUnavailableError, OutcomeUnknownError: see their hints; repeating with the same keys is safe.
+        """
+        batch = [events] if isinstance(events, NewEvent) else list(events)
+        return append_verb.append(
+            self._env, batch, expected_revision=expected_revision, basis=_basis(basis) if basis else None
+        )
+
+    def import_transcript(self, path: str | os.PathLike[str], progress: Progress | None = None) -> ImportReport:
+        """Import a transcript: Claude Code session JSONL or our own JSONL, told by its first records (C2).
+
+        Raises:
+            ImportFormatError: the file is damaged; nothing was imported.
+        """
+        key = self._env.store.digest_key
+        return import_transcript(self._env, open_transcript(path, digest=lambda data: keyed_hex(key, data)), progress)
+
+    def context(self, budget: int | None = None, needs: Sequence[str] = ()) -> Context:
+        """Read the working context (C18).
+
+        Args:
+            budget: tokens; None: CONTEXT_BUDGET_TOKENS.
+            needs: references that must stand verbatim in it.
+
+        Raises:
+            ContextOverflowError: what can't be left out exceeds the budget.
+            SummaryReconciliationError: a need does not stand verbatim in it.
+            CorruptRecordError: something that was read is not what was written.
+        """
+        return read_context(self._env, self._view, budget, needs)
+
+    def compact(
+        self,
+        budget: int | None = None,
+        summarizer: object = None,
+        strict: bool = False,
+        *,
+        through: int | None = None,
+        when_tokens: int | None = None,
+        deadline_s: float = SUMMARIZER_DEADLINE_S,
+    ) -> CompactionOutcome:
+        """Compact: cover older events by a validated summary. No event is lost, and the old summary stands until then.
+
+        Args:
+            budget: tokens of the assembled context right after activation; None: CONTEXT_BUDGET_TOKENS.
+            summarizer: a Summarizer, or a function from SummaryRequest to text, sync or async; None: the extractive one.
+            strict: refuse if any event was appended meanwhile.
+            through: the last event to cover; None: as the budget demands.
+            when_tokens: do nothing below this size of the context.
+            deadline_s: seconds for one draft; the extractive summarizer has none.
+
+        Raises:
+            ContextOverflowError: mandatory facts and what must stay verbatim exceed the budget (C11).
+            InvalidInputError, CorruptRecordError, StoreUnavailableError: nothing was activated.
+        """
+        return run(self._compaction(budget, summarizer, strict, through, when_tokens, deadline_s), self._env.clock)
+
+    def _compaction(
+        self,
+        budget: int | None,
+        summarizer: object,
+        strict: bool,
+        through: int | None,
+        when_tokens: int | None,
+        deadline_s: float,
+    ) -> Verb[CompactionOutcome]:
+        chosen = as_summarizer(summarizer)
+        order = Order(
+            view=self._view,
+            budget=budget,
+            summarizer=chosen,
+            strict=strict,
+            through=through,
+            when_tokens=when_tokens,
+            deadline_s=None if isinstance(chosen, ExtractiveSummarizer) else deadline_s,
+        )
+        return compact(self._env, order)
+
+    def checkpoint(
+        self,
+        state: object,
+        turn: int,
+        *,
+        basis: Context | Basis | None = None,
+        name: str = DEFAULT_CHECKPOINT_NAME,
+        context_free: bool = False,
+    ) -> Checkpoint:
+        """Keep the agent's exact state (I14).
+
+        Args:
+            state: any JSON value.
+            turn: the agent's own count of turns.
+            basis: the context that the state was made from.
+            name: whose checkpoint it is: an agent, a thread.
+            context_free: the state holds control flow and references only; it needs no basis.
+
+        Raises:
+            CompactionLineageError: the basis' generation is no longer the view's; read the context anew.
+            InvalidInputError: neither basis nor context_free, or a state that is no JSON.
+        """
+        return checkpoint(
+            self._env,
+            state,
+            turn=turn,
+            name=name,
+            basis=_basis(basis) if basis else None,
+            context_free=context_free,
+        )
+
+    def recover(
+        self,
+        needs: Sequence[str] = (),
+        *,
+        name: str = DEFAULT_CHECKPOINT_NAME,
+        budget: int | None = None,
+        dry_run: bool = False,
+        prior_state: bool = False,
+    ) -> Recovery:
+        """Continue from a state that really existed, or stop and say what is missing (I15, I16).
+
+        Args:
+            needs: references that the next turn needs verbatim.
+            name: whose checkpoint.
+            budget: tokens of the context that is handed back.
+            dry_run: decide, and write nothing.
+            prior_state: on replay, hand over the newest state too, with its turn, labelled stale.
+
+        Raises:
+            SummaryReconciliationError, CompactionLineageError, ContextOverflowError: nothing was overwritten.
+            CorruptRecordError: the log itself is damaged.
+        """
+        return recover(
+            self._env,
+            RecoveryRequest(
+                name=name,
+                view=self._view,
+                needs=needs,
+                budget=budget,
+                dry_run=dry_run,
+                with_prior_state=prior_state,
+            ),
+        )
+
+    def recall(self, ref: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:
+        """Return the verbatim events that hold a reference, newest first (C4)."""
+        return recall(self._env, ref, self._view, limit)
+
+    def manifest(self) -> list[ManifestEntry]:
+        """Return what covered events hold and the summary does not, newest first (I9)."""
+        return read_manifest(self._env, self._view)[1]
+
+    def lineage(self) -> list[LineageEntry]:
+        """Return what happened to the memory, in its one order (I13)."""
+        return list_entries(self._env)
+
+    def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
+        """Prove this workflow (C5)."""
+        return verify(self._env, [self._env.scope], progress)
+
+
+def _basis(basis: Context | Basis) -> Basis:
+    return basis.basis if isinstance(basis, Context) else basis
+
+
+# ---------------------------------------------------------------------------------------------- async
+
+
+class aopen:  # noqa: N801  the name is fixed by the design: await strandline.aopen(…), async with strandline.aopen(…)
+    """Open a store for an event loop. Await it, or enter it as an async context manager. Arguments are `open`'s."""
+
+    def __init__(
+        self,
+        url: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        durability: str = "full",
+        counter: object = None,
+        hooks: Sequence[Hook] = (),
+        clock: Clock | None = None,
+        entropy: Entropy | None = None,
+    ) -> None:
+        self._open = lambda: open(
+            url, create=create, durability=durability, counter=counter, hooks=hooks, clock=clock, entropy=entropy
+        )
+        self._db: AsyncStrandline | None = None
+
+    def __await__(self) -> Generator[object, object, AsyncStrandline]:
+        return self._opened().__await__()
+
+    async def _opened(self) -> AsyncStrandline:
+        return AsyncStrandline(await asyncio.to_thread(self._open))
+
+    async def __aenter__(self) -> AsyncStrandline:
+        self._db = await self._opened()
+        return self._db
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._db is not None:
+            await self._db.close()
+
+
+class AsyncStrandline:
+    """`Strandline` for an event loop: database steps run in a thread, summarizers are awaited."""
+
+    def __init__(self, db: Strandline) -> None:
+        self._db = db
+
+    async def __aenter__(self) -> AsyncStrandline:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def tenant(self, name: str) -> AsyncTenant:
+        """As `Strandline.tenant`."""
+        return AsyncTenant(self._db.tenant(name))
+
+    async def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
+        """As `Strandline.verify`."""
+        return await asyncio.to_thread(self._db.verify, progress)
+
+    async def close(self) -> None:
+        """As `Strandline.close`."""
+        await asyncio.to_thread(self._db.close)
+
+
+class AsyncTenant:
+    """`Tenant` for an event loop."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        self._tenant = tenant
+        self.name = tenant.name
+
+    def workflow(self, name: str) -> AsyncWorkflow:
+        """As `Tenant.workflow`."""
+        return AsyncWorkflow(self._tenant.workflow(name))
+
+    async def workflows(self) -> list[str]:
+        """As `Tenant.workflows`."""
+        return await asyncio.to_thread(self._tenant.workflows)
+
+
+class AsyncWorkflow:
+    """`Workflow` for an event loop: the same verbs, the same arguments, the same errors."""
+
+    def __init__(self, workflow: Workflow) -> None:
+        self._workflow = workflow
+        self.name = workflow.name
+
+    async def append(
+        self,
+        events: NewEvent | Sequence[NewEvent],
+        *,
+        expected_revision: int | None = None,
+        basis: Context | Basis | None = None,
+    ) -> Appended:
+        """As `Workflow.append`."""
+        return await asyncio.to_thread(
+            self._workflow.append, events, expected_revision=expected_revision, basis=basis
+        )
+
+    async def import_transcript(
+        self, path: str | os.PathLike[str], progress: Progress | None = None
+    ) -> ImportReport:
+        """As `Workflow.import_transcript`."""
+        return await asyncio.to_thread(self._workflow.import_transcript, path, progress)
+
+    async def context(self, budget: int | None = None, needs: Sequence[str] = ()) -> Context:
+        """As `Workflow.context`."""
+        return await asyncio.to_thread(self._workflow.context, budget, needs)
+
+    async def compact(
+        self,
+        budget: int | None = None,
+        summarizer: object = None,
+        strict: bool = False,
+        *,
+        through: int | None = None,
+        when_tokens: int | None = None,
+        deadline_s: float = SUMMARIZER_DEADLINE_S,
+    ) -> CompactionOutcome:
+        """As `Workflow.compact`; a cancelled call lets the step in progress settle and gives its lease back."""
+        workflow = self._workflow
+        verb = workflow._compaction(budget, summarizer, strict, through, when_tokens, deadline_s)  # noqa: SLF001
+        return await arun(verb, workflow._env.clock)  # noqa: SLF001  the async twin of the same door
+
+    async def checkpoint(
+        self,
+        state: object,
+        turn: int,
+        *,
+        basis: Context | Basis | None = None,
+        name: str = DEFAULT_CHECKPOINT_NAME,
+        context_free: bool = False,
+    ) -> Checkpoint:
+        """As `Workflow.checkpoint`."""
+        return await asyncio.to_thread(
+            self._workflow.checkpoint, state, turn, basis=basis, name=name, context_free=context_free
+        )
+
+    async def recover(
+        self,
+        needs: Sequence[str] = (),
+        *,
+        name: str = DEFAULT_CHECKPOINT_NAME,
+        budget: int | None = None,
+        dry_run: bool = False,
+        prior_state: bool = False,
+    ) -> Recovery:
+        """As `Workflow.recover`."""
+        return await asyncio.to_thread(
+            self._workflow.recover, needs, name=name, budget=budget, dry_run=dry_run, prior_state=prior_state
+        )
+
+    async def recall(self, ref: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:
+        """As `Workflow.recall`."""
+        return await asyncio.to_thread(self._workflow.recall, ref, limit)
+
+    async def manifest(self) -> list[ManifestEntry]:
+        """As `Workflow.manifest`."""
+        return await asyncio.to_thread(self._workflow.manifest)
+
+    async def lineage(self) -> list[LineageEntry]:
+        """As `Workflow.lineage`."""
+        return await asyncio.to_thread(self._workflow.lineage)
+
+    async def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
+        """As `Workflow.verify`."""
+        return await asyncio.to_thread(self._workflow.verify, progress)

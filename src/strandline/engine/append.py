@@ -1,0 +1,258 @@
+"""Append: events get their place in the log, idempotent and all or nothing (I1–I3, C1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from strandline.codec import body_digest, chain_event, encode_body, reference_source
+from strandline.engine.environment import Environment
+from strandline.engine.reading import find_view, register_event, standing_register
+from strandline.errors import IdempotencyConflictError, InvalidInputError, StaleRevisionError
+from strandline.limits import (
+    APPEND_EVENTS_MAX,
+    EVENT_BYTES_MAX,
+    EVENT_REFS_MAX,
+    KEY_CHARS_MAX,
+    NAME_CHARS_MAX,
+    REFERENCE_CHARS_MAX,
+)
+from strandline.model.event import Appended, Basis, BodyFormat, Event, NewEvent, Sighting
+from strandline.model.ids import EVERYONE
+from strandline.model.register import Fact
+from strandline.ports import KeyTakenError, Transaction
+from strandline.rules.references import extract, extract_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedEvent:
+    """A new event, checked and encoded, before it has a place."""
+
+    new: NewEvent
+    format: BodyFormat
+    body: bytes
+    declared: tuple[str, ...]
+    extracted: tuple[str, ...]
+
+
+def prepare(new: NewEvent) -> PreparedEvent:
+    """Check and encode a new event; no lock is held.
+
+    Raises:
+        InvalidInputError: a size over its limit, a value that can't be stored as it stands.
+    """
+    format_, body = encode_body(new)
+    if len(body) > EVENT_BYTES_MAX:
+        raise InvalidInputError(f"a {new.kind} of {len(body)} bytes; at most {EVENT_BYTES_MAX} are allowed")
+    _check_text("key", new.key, KEY_CHARS_MAX)
+    _check_text("actor", new.actor, NAME_CHARS_MAX)
+    _check_text("audience", new.audience, NAME_CHARS_MAX)
+    _check_text("subject", new.envelope.subject, NAME_CHARS_MAX)
+    for name in ("thread", "call_id", "tool", "granter", "scope", "source_at", "parent", "message_id"):
+        _check_text(name, getattr(new.envelope, name), KEY_CHARS_MAX)
+    declared = tuple(dict.fromkeys(new.refs))
+    for ref in declared:
+        if not ref:
+            raise InvalidInputError("an empty declared reference")
+        _check_text("declared reference", ref, REFERENCE_CHARS_MAX)
+    text, value = reference_source(new, format_, body)
+    found = extract(text) if text else extract_json(value)
+    extracted = tuple(ref for ref in found if ref not in declared)
+    if len(declared) + len(extracted) > EVENT_REFS_MAX:
+        raise InvalidInputError(
+            f"a {new.kind} with {len(declared) + len(extracted)} references; at most {EVENT_REFS_MAX} are allowed"
+        )
+    return PreparedEvent(new=new, format=format_, body=body, declared=declared, extracted=extracted)
+
+
+def _check_text(name: str, value: str | None, most: int) -> None:
+    if value is None:
+        return
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{name} is a {type(value).__name__}, not text")
+    if len(value) > most:
+        raise InvalidInputError(f"{name} of {len(value)} characters; at most {most} are allowed")
+    if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
+        raise InvalidInputError(f"{name} {value!r} holds a NUL or a lone surrogate, which can't be stored")
+
+
+def append(
+    env: Environment,
+    new: Sequence[NewEvent],
+    *,
+    expected_revision: int | None = None,
+    basis: Basis | None = None,
+) -> Appended:
+    """Append events as one, each with its key or without.
+
+    Raises:
+        InvalidInputError, IdempotencyConflictError, StaleRevisionError: nothing was appended.
+    """
+    if not new:
+        raise InvalidInputError("no event to append")
+    if len(new) > APPEND_EVENTS_MAX:
+        raise InvalidInputError(f"{len(new)} events in one append; at most {APPEND_EVENTS_MAX} are allowed")
+    refuse_repeated_keys(new)
+    prepared = [prepare(event) for event in new]
+    try:
+        with env.store.write(env.scope) as tx:
+            appended = LogWriter(env, tx, expected_revision=expected_revision, basis=basis).add(prepared)
+    except KeyTakenError:  # rare, so the probe is kept off the ordinary path (DESIGN §5)
+        with env.store.write(env.scope) as tx:
+            writer = LogWriter(env, tx, expected_revision=None, basis=basis)
+            appended = writer.add_missing(prepared, expected_revision)
+    env.emit("append", {"scope": str(env.scope), "revision": appended.revision, "added": appended.added})
+    return appended
+
+
+def refuse_repeated_keys(new: Sequence[NewEvent]) -> None:
+    """Refuse a key that stands twice in one batch (I3)."""
+    seen: set[str] = set()
+    for event in new:
+        if event.key is not None:
+            if event.key in seen:
+                raise IdempotencyConflictError(f"the key {event.key!r} stands twice in one batch", key=event.key, seq=None)
+            seen.add(event.key)
+
+
+class LogWriter:
+    """Adds prepared events to the log within one transaction; several batches may follow each other."""
+
+    def __init__(
+        self, env: Environment, tx: Transaction, *, expected_revision: int | None = None, basis: Basis | None = None
+    ) -> None:
+        self._env = env
+        self._tx = tx
+        self._basis = basis
+        self._head = tx.log.head()
+        if expected_revision is not None and expected_revision != self._head.revision:
+            raise StaleRevisionError(expected=expected_revision, actual=self._head.revision)
+        if basis is not None:
+            find_view(tx, basis.view, str(env.scope))
+        self._register = standing_register(tx)
+
+    @property
+    def revision(self) -> int:
+        """The revision after what was added so far."""
+        return self._head.revision
+
+    @property
+    def open_calls(self) -> list[Fact]:
+        """The calls that are open now."""
+        return self._register.open_calls
+
+    def add_missing(self, prepared: Sequence[PreparedEvent], expected_revision: int | None = None) -> Appended:
+        """Add those whose key is not taken, and answer with mixed seqs (I3).
+
+        Raises:
+            IdempotencyConflictError: a key is taken by another content.
+            StaleRevisionError: there is something to add, and the revision is another.
+        """
+        known = self._tx.log.by_keys([event.new.key for event in prepared if event.new.key is not None])
+        for event in prepared:
+            if event.new.key in known:
+                _refuse_other_content(event, known[event.new.key])
+        missing = [event for event in prepared if event.new.key not in known]
+        if missing and expected_revision is not None and expected_revision != self._head.revision:
+            raise StaleRevisionError(expected=expected_revision, actual=self._head.revision)
+        added = iter(self.add(missing).seqs if missing else ())
+        seqs = tuple(
+            known[event.new.key].seq if event.new.key in known else next(added)
+            for event in prepared
+        )
+        return Appended(seqs=seqs, revision=self._head.revision, added=len(missing))
+
+    def add(self, prepared: Sequence[PreparedEvent]) -> Appended:
+        """Add all, or none: KeyTakenError when a key is taken."""
+        tx, head = self._tx, self._head
+        texts = dict.fromkeys(ref for event in prepared for ref in (*event.declared, *event.extracted))
+        ref_ids = tx.refs.intern(list(texts), head.ref_id + 1)
+        events: list[Event] = []
+        ended: list[Fact] = []
+        begun: list[Fact] = []
+        chain, now = head.chain, self._env.clock.now_us()
+        for offset, event in enumerate(prepared, start=1):
+            placed = self._place(event, head.revision + offset, ref_ids, now)
+            step = self._register.apply(register_event(placed))
+            if step.call is not None:
+                placed = _answering(placed, step.call, late=step.late, audience=event.new.audience)
+            chain = chain_event(chain, placed)
+            events.append(replace(placed, chain=chain))
+            ended.extend(step.ended)
+            begun.extend(step.begun)
+        tx.log.insert(events)
+        tx.refs.index([(s.ref_id, event.seq, s.declared) for event in events for s in event.sightings])
+        self._write_facts(begun, ended)
+        self._head = replace(
+            head,
+            revision=head.revision + len(events),
+            chain=chain,
+            live_events=head.live_events + len(events),
+            ref_id=max(head.ref_id, max(ref_ids.values(), default=0)),
+        )
+        tx.log.set_head(self._head)
+        return Appended(
+            seqs=tuple(event.seq for event in events), revision=self._head.revision, added=len(events)
+        )
+
+    def _place(self, event: PreparedEvent, seq: int, ref_ids: dict[str, int], now: int) -> Event:
+        salt = self._env.entropy.salt()
+        sightings = tuple(
+            Sighting(ref_id=ref_ids[ref], declared=declared)
+            for refs, declared in ((event.declared, True), (event.extracted, False))
+            for ref in refs
+        )
+        return Event(
+            seq=seq,
+            branch=self._head.branch,
+            kind=event.new.kind,
+            actor=event.new.actor,
+            audience=event.new.audience or EVERYONE,
+            at_us=now,
+            key=event.new.key,
+            call_seq=None,
+            basis=self._basis,
+            envelope=event.new.envelope,
+            sightings=sightings,
+            format=event.format,
+            body=event.body,
+            salt=salt,
+            body_digest=body_digest(salt, event.body),
+            chain=b"",
+        )
+
+    def _write_facts(self, begun: Sequence[Fact], ended: Sequence[Fact]) -> None:
+        """Write the register's changes; a fact that began and ended in this batch is written once, ended."""
+        ends = {(fact.from_seq, fact.ordinal): fact for fact in ended}
+        fresh = {(fact.from_seq, fact.ordinal) for fact in begun}
+        self._tx.register.begin([ends.get((fact.from_seq, fact.ordinal), fact) for fact in begun])
+        self._tx.register.end([fact for place, fact in ends.items() if place not in fresh])
+
+
+def _answering(event: Event, call: Fact, *, late: bool, audience: str | None) -> Event:
+    """Bind an answer to its call; it inherits the call's audience where it names none (I21)."""
+    return replace(
+        event,
+        call_seq=call.source_seq,
+        audience=audience or call.audience,
+        envelope=replace(event.envelope, late=True) if late else event.envelope,
+    )
+
+
+def _refuse_other_content(event: PreparedEvent, stored: Event) -> None:
+    """Compare a repeated key's content with what was stored first; after erasure there is nothing to compare (I3)."""
+    if stored.body is None or stored.salt is None:
+        return
+    same = (
+        body_digest(stored.salt, event.body) == stored.body_digest
+        and event.new.kind == stored.kind
+        and event.new.actor == stored.actor
+        and event.new.envelope == replace(stored.envelope, late=event.new.envelope.late)
+        and (event.new.audience is None or event.new.audience == stored.audience)
+    )
+    if not same:
+        raise IdempotencyConflictError(
+            f"the key {event.new.key!r} is taken by event {stored.seq}, which has other content",
+            key=event.new.key or "",
+            seq=stored.seq,
+        )

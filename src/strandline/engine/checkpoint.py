@@ -1,0 +1,139 @@
+"""Checkpoint: exact agent state, with its place in the lineage, in one transaction (I14)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from strandline.codec import body_digest, encode_json, record_digest
+from strandline.engine.environment import Environment
+from strandline.engine.lineage import add_entry, next_seq
+from strandline.engine.reading import find_view
+from strandline.errors import CompactionLineageError, CorruptRecordError, InvalidInputError
+from strandline.limits import LEASE_TTL_S, STATE_BYTES_MAX
+from strandline.model.checkpoint import Checkpoint, CheckpointView
+from strandline.model.event import Basis
+from strandline.model.ids import check_name
+from strandline.model.lineage import LineageEntry, LineageKind
+from strandline.model.view import ViewHead
+from strandline.ports import Transaction
+
+
+def checkpoint(
+    env: Environment, state: object, *, turn: int, name: str, basis: Basis | None, context_free: bool
+) -> Checkpoint:
+    """Keep the agent's state.
+
+    Args:
+        env: ports and workflow.
+        state: any JSON value.
+        turn: the agent's own count of turns.
+        name: whose checkpoint it is.
+        basis: the context that the state was made from; needed unless it is context-free.
+        context_free: the state holds control flow and references, and no working context (I14).
+
+    Raises:
+        CompactionLineageError: the basis is no longer the view's generation: the state is from before a compaction,
+            and would wear a stamp from after it.
+        InvalidInputError: no basis, a turn below 0, a state that is no JSON or too large.
+    """
+    check_name("checkpoint", name)
+    if isinstance(turn, bool) or not isinstance(turn, int) or turn < 0:
+        raise InvalidInputError(f"turn {turn!r} is no count")
+    if (basis is None) != context_free:
+        raise InvalidInputError("a checkpoint needs basis= (the context that the state was made from), or context_free=True")
+    encoded = encode_json(state)
+    if len(encoded) > STATE_BYTES_MAX:
+        raise InvalidInputError(f"a state of {len(encoded)} bytes; at most {STATE_BYTES_MAX} are allowed")
+    with env.store.write(env.scope) as tx:
+        head = tx.log.head()
+        if basis is not None:
+            _check_basis(env, tx, basis, head.revision)
+        views = tx.views.all()
+        made = _with_digest(
+            Checkpoint(
+                name=name,
+                lineage_seq=next_seq(tx),
+                turn=turn,
+                revision=head.revision,
+                branch=head.branch,
+                context_free=context_free,
+                in_flight=any(in_flight(view, env.clock.now_us()) for view in views),
+                views=_views(views, basis),
+                state=encoded,
+                salt=env.entropy.salt(),
+                digest=b"",
+            )
+        )
+        add_entry(
+            tx,
+            LineageEntry(
+                lineage_seq=0,
+                kind=LineageKind.CHECKPOINT,
+                op_key=f"checkpoint:{made.salt.hex()}",
+                revision=head.revision,
+                at_us=env.clock.now_us(),
+                view=basis.view if basis else None,
+                generation=basis.generation if basis else None,
+                name=name,
+                digest=made.digest,
+                detail={"turn": turn, "context_free": context_free},
+            ),
+        )
+        tx.checkpoints.add(made)
+    env.emit("checkpoint", {"scope": str(env.scope), "lineage_seq": made.lineage_seq})
+    return made
+
+
+def in_flight(view: ViewHead, now_us: int) -> bool:
+    """Tell whether a compaction holds the view's lease; one further ahead than its TTL counts as expired."""
+    return view.lease_attempt is not None and now_us < view.lease_until_us <= now_us + int(LEASE_TTL_S * 1_000_000)
+
+
+def _check_basis(env: Environment, tx: Transaction, basis: Basis, revision: int) -> None:
+    view = find_view(tx, basis.view, str(env.scope))
+    if basis.generation != view.generation:
+        raise CompactionLineageError(
+            f"the state was made from generation {basis.generation} of view {basis.view!r}, which is at generation "
+            f"{view.generation} now; nothing was written",
+            last_pointer_move=view.moved_lineage_seq,
+            basis_generation=basis.generation,
+            generation=view.generation,
+        )
+    if not view.watermark <= basis.revision <= revision:
+        raise InvalidInputError(
+            f"basis revision {basis.revision} of view {basis.view!r} lies outside {view.watermark}..{revision}"
+        )
+
+
+def _views(views: list[ViewHead], basis: Basis | None) -> tuple[CheckpointView, ...]:
+    """Every view's generation at this moment, and the revision of the one that is the basis."""
+    found = [
+        CheckpointView(
+            view=view.name,
+            generation=view.generation,
+            basis_revision=basis.revision if basis and basis.view == view.name else None,
+        )
+        for view in views
+    ]
+    if basis and all(view.view != basis.view for view in found):  # `main` before anything was written to its row
+        found.append(CheckpointView(view=basis.view, generation=0, basis_revision=basis.revision))
+    return tuple(found)
+
+
+def _with_digest(made: Checkpoint) -> Checkpoint:
+    return replace(made, digest=checkpoint_digest(made))
+
+
+def checkpoint_digest(made: Checkpoint) -> bytes:
+    """Return the digest of the whole content of a checkpoint."""
+    return record_digest((replace(made, state=b"", salt=b"", digest=b""), body_digest(made.salt, made.state)))
+
+
+def check_checkpoint(made: Checkpoint) -> None:
+    """Check a checkpoint that was read.
+
+    Raises:
+        CorruptRecordError: it is not what was written (I14).
+    """
+    if checkpoint_digest(made) != made.digest:
+        raise CorruptRecordError("the checkpoint does not match its digest", place=f"checkpoint {made.lineage_seq}")

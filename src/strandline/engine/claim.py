@@ -1,0 +1,271 @@
+"""The three transactions of a compaction: claim, store, activate (DESIGN §2, I5, I6, I19)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from strandline.codec import record_digest
+from strandline.engine.assemble import Assembled
+from strandline.engine.environment import Environment
+from strandline.engine.lineage import add_entry, next_seq
+from strandline.engine.plan_job import Job
+from strandline.engine.reading import find_view
+from strandline.limits import LEASE_TTL_S
+from strandline.model.candidate import (
+    Attempt,
+    AttemptState,
+    Candidate,
+    CandidateState,
+    Draft,
+    FailureClass,
+    Verdict,
+)
+from strandline.model.lineage import LineageEntry, LineageKind
+from strandline.model.view import ViewHead
+from strandline.ports import Transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """An attempt that holds the view's lease. `resumed`: its draft is validated already, only activation is left."""
+
+    attempt: Attempt
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The store did not let the attempt go on."""
+
+    reason: str
+    candidate_state: CandidateState | None = None  # the job ended before, in this state
+    fenced: bool = False  # somebody else took the view over
+    moved: bool = False  # the base is no longer the newest: plan anew
+
+
+def claim(env: Environment, job: Job) -> Claim | Refused:
+    """tx1: store the job, or find it, and take the view's lease with a new fencing token.
+
+    An explicit compaction takes the lease from whoever holds it: what died at once must not be waited for.
+    """
+    with env.store.write(env.scope) as tx:
+        view = find_view(tx, job.view.name, str(env.scope))
+        moved = _moved(tx, job, view)
+        if moved is not None:
+            return moved
+        candidate = tx.jobs.candidate(job.candidate_id)
+        if candidate is None:
+            tx.jobs.add_candidate(_candidate(env, job))
+        elif candidate.state not in (CandidateState.PENDING, CandidateState.VALIDATED):
+            return Refused(reason=f"this job ended before: {candidate.state}", candidate_state=candidate.state)
+        now = env.clock.now_us()
+        _record_fence(env, tx, view, now)
+        fence = view.fence + 1
+        attempt, resumed = _next_attempt(tx, job.candidate_id, fence, now)
+        tx.views.put(
+            replace(
+                view,
+                fence=fence,
+                lease_attempt=attempt.attempt_id,
+                lease_until_us=now + int(LEASE_TTL_S * 1_000_000),
+            )
+        )
+        return Claim(attempt=attempt, resumed=resumed)
+
+
+def _moved(tx: Transaction, job: Job, view: ViewHead) -> Refused | None:
+    """Compare the base that was planned on with what stands now (I6)."""
+    if (view.generation, view.audience_version) != (job.plan.base_generation, job.view.audience_version):
+        return Refused(reason=f"generation {view.generation} is newer than the base that was planned on", moved=True)
+    if job.recipe.strict and tx.log.head().revision != job.plan.revision:
+        return Refused(reason=f"strict: revision {tx.log.head().revision} is newer than {job.plan.revision}", moved=True)
+    return None
+
+
+def _candidate(env: Environment, job: Job) -> Candidate:
+    return Candidate(
+        candidate_id=job.candidate_id,
+        view=job.view.name,
+        audience_version=job.view.audience_version,
+        plan=job.plan,
+        recipe=job.recipe,
+        state=CandidateState.PENDING,
+        created_us=env.clock.now_us(),
+    )
+
+
+def _record_fence(env: Environment, tx: Transaction, view: ViewHead, now: int) -> None:
+    """Write down that a lease which still ran was taken away. One further ahead than its TTL counts as expired."""
+    if view.lease_attempt is None or not now < view.lease_until_us <= now + int(LEASE_TTL_S * 1_000_000):
+        return
+    add_entry(
+        tx,
+        LineageEntry(
+            lineage_seq=0,
+            kind=LineageKind.FENCE,
+            op_key=f"fence:{view.name}:{view.fence + 1}",
+            revision=tx.log.head().revision,
+            at_us=now,
+            view=view.name,
+            detail={"attempt": view.lease_attempt, "fence": view.fence + 1},
+        ),
+    )
+
+
+def _next_attempt(tx: Transaction, candidate_id: str, fence: int, now: int) -> tuple[Attempt, bool]:
+    """Fence the attempts that still run; go on from one that is validated, or begin another."""
+    attempts = tx.jobs.attempts(candidate_id)
+    for attempt in attempts:
+        if attempt.state is AttemptState.RUNNING:
+            fenced = replace(attempt, state=AttemptState.FENCED, ended_us=now)
+            tx.jobs.settle_attempt(fenced, fence=attempt.fence, expected=AttemptState.RUNNING)
+    for attempt in attempts:
+        if attempt.state is AttemptState.VALIDATED:
+            taken = replace(attempt, fence=fence)
+            tx.jobs.settle_attempt(taken, fence=attempt.fence, expected=AttemptState.VALIDATED)
+            return taken, True
+    number = len(attempts) + 1
+    begun = Attempt(
+        attempt_id=f"{candidate_id}.{number}",
+        candidate_id=candidate_id,
+        number=number,
+        fence=fence,
+        state=AttemptState.RUNNING,
+        started_us=now,
+    )
+    tx.jobs.add_attempt(begun)
+    return begun, False
+
+
+def store_validated(
+    env: Environment, job: Job, attempt: Attempt, drafts: Sequence[Draft], assembled: Assembled
+) -> Attempt | Refused:
+    """tx2: store this attempt's drafts, segments, manifest and verdict, once, under its own fence (I6)."""
+    with env.store.write(env.scope) as tx:
+        refused = _still_mine(tx, job, attempt)
+        if refused is not None:
+            return refused
+        head = tx.log.head()
+        summary = replace(assembled.summary, summary_no=head.summary_no + 1)
+        tx.log.set_head(replace(head, summary_no=summary.summary_no))
+        settled = replace(
+            attempt,
+            state=AttemptState.VALIDATED,
+            ended_us=env.clock.now_us(),
+            drafts=tuple(drafts),
+            draft_digest=record_digest(tuple(drafts)),
+            verdict=Verdict(),
+            summary_no=summary.summary_no,
+        )
+        tx.summaries.add(summary, assembled.changes)
+        if not tx.jobs.settle_attempt(settled, fence=attempt.fence, expected=AttemptState.RUNNING):
+            raise AssertionError("an attempt changed while the head was locked and its fence was the newest")
+        tx.jobs.set_candidate_state(job.candidate_id, CandidateState.VALIDATED)
+        return settled
+
+
+def _still_mine(tx: Transaction, job: Job, attempt: Attempt) -> Refused | None:
+    """Check, under the lock, that nobody took the view over since the claim."""
+    view = tx.views.get(job.view.name)
+    if view is None or view.fence != attempt.fence:
+        return Refused(reason="fenced: another compaction or a recovery took the view over", fenced=True)
+    return None
+
+
+def store_failure(
+    env: Environment,
+    attempt: Attempt,
+    failure: FailureClass,
+    text: str,
+    *,
+    drafts: Sequence[Draft] = (),
+    verdict: Verdict | None = None,
+    ends: CandidateState | None = None,
+) -> None:
+    """Settle an attempt that gave no good draft; with `ends` the candidate's attempts are at their end."""
+    states = {CandidateState.QUARANTINED: AttemptState.QUARANTINED, CandidateState.REJECTED: AttemptState.REJECTED}
+    with env.store.write(env.scope) as tx:
+        settled = replace(
+            attempt,
+            state=states.get(ends, AttemptState.FAILED) if ends else AttemptState.FAILED,
+            ended_us=env.clock.now_us(),
+            failure=failure,
+            failure_text=text,
+            drafts=tuple(drafts),
+            draft_digest=record_digest(tuple(drafts)) if drafts else None,
+            verdict=verdict,
+        )
+        if tx.jobs.settle_attempt(settled, fence=attempt.fence, expected=AttemptState.RUNNING) and ends is not None:
+            tx.jobs.set_candidate_state(attempt.candidate_id, ends)
+        _release(tx, attempt)
+
+
+def _release(tx: Transaction, attempt: Attempt) -> None:
+    """Give the lease back, if it is still this attempt's."""
+    for view in tx.views.all():
+        if view.lease_attempt == attempt.attempt_id and view.fence == attempt.fence:
+            tx.views.put(replace(view, lease_attempt=None, lease_until_us=0))
+
+
+def activate(env: Environment, job: Job, attempt: Attempt) -> LineageEntry | Refused:
+    """tx3: move the pointer, if base, fence and validated draft are still what they were (I5, I6).
+
+    Raises:
+        OutcomeUnknownError: the commit was sent and not acknowledged; `landed` tells.
+    """
+    with env.store.write(env.scope) as tx:
+        refused = _still_mine(tx, job, attempt)
+        if refused is not None:
+            return refused
+        view = find_view(tx, job.view.name, str(env.scope))
+        moved = _moved(tx, job, view)
+        if moved is not None:
+            return moved
+        summary = tx.summaries.get(attempt.summary_no or 0)
+        if summary is None or summary.watermark > tx.log.head().revision:
+            return Refused(reason="the attempt's summary is not there, or covers more than the log holds")
+        moved_view = replace(
+            view,
+            generation=view.generation + 1,
+            summary_no=summary.summary_no,
+            watermark=summary.watermark,
+            moved_lineage_seq=next_seq(tx),
+            lease_attempt=None,
+            lease_until_us=0,
+        )
+        if not tx.views.move_pointer(
+            moved_view, base_generation=job.plan.base_generation, fence=attempt.fence, attempt_id=attempt.attempt_id
+        ):
+            return Refused(reason="the compare-and-swap refused: base, fence or verdict is another", moved=True)
+        entry = add_entry(tx, _activation_entry(env, tx, moved_view, attempt))
+        activated = replace(attempt, state=AttemptState.ACTIVATED)
+        tx.jobs.settle_attempt(activated, fence=attempt.fence, expected=AttemptState.VALIDATED)
+        tx.jobs.set_candidate_state(job.candidate_id, CandidateState.ACTIVE)
+        if job.base is not None:
+            tx.jobs.set_candidate_state(job.base.summary_id.rpartition(".")[0], CandidateState.SUPERSEDED)
+        return entry
+
+
+def _activation_entry(env: Environment, tx: Transaction, view: ViewHead, attempt: Attempt) -> LineageEntry:
+    return LineageEntry(
+        lineage_seq=0,
+        kind=LineageKind.COMPACTION,
+        op_key=_op_key(attempt),
+        revision=tx.log.head().revision,
+        at_us=env.clock.now_us(),
+        view=view.name,
+        generation=view.generation,
+        digest=attempt.draft_digest,
+        detail={"summary_id": attempt.attempt_id, "watermark": view.watermark},
+    )
+
+
+def _op_key(attempt: Attempt) -> str:
+    return f"activate:{attempt.attempt_id}"
+
+
+def landed(env: Environment, attempt: Attempt) -> LineageEntry | None:
+    """Read whether this attempt's activation was committed (I19)."""
+    with env.store.read(env.scope) as tx:
+        return tx.lineage.by_op_key(_op_key(attempt))

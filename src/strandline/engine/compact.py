@@ -1,0 +1,230 @@
+"""Compact a view, from end to end (DESIGN §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from strandline.engine.assemble import Material, assemble, judge, read_material, standing_refs
+from strandline.engine.claim import Claim, Refused, activate, claim, landed, store_failure, store_validated
+from strandline.engine.environment import Environment
+from strandline.engine.flow import Sleep, Summarize, Verb
+from strandline.engine.plan_job import Job, NoJob, Order, plan_job
+from strandline.engine.reading import read_view
+from strandline.errors import MalformedDraftError, OutcomeUnknownError, StoreUnavailableError, SummarizerError
+from strandline.limits import REPLANS_MAX
+from strandline.model.candidate import Attempt, CandidateState, Draft, FailureClass, Verdict
+from strandline.model.lineage import LineageEntry
+from strandline.model.outcome import CompactionOutcome, CompactionResult
+from strandline.ports import SummaryRequest
+from strandline.rules.retry import Again, GiveUp, classify, decide
+
+_ENDED = {
+    CandidateState.REJECTED: CompactionResult.REJECTED,
+    CandidateState.QUARANTINED: CompactionResult.QUARANTINED,
+}
+
+
+@dataclass(slots=True)
+class _Run:
+    """What one call has seen: for the outcome."""
+
+    env: Environment
+    order: Order
+    started_s: float
+    phases_ms: dict[str, float] = field(default_factory=dict)
+    attempts: list[Attempt] = field(default_factory=list)
+    tokens_before: int | None = None
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Measure a phase; the same phase may come several times."""
+        begun = self.env.clock.monotonic_s()
+        try:
+            yield
+        finally:
+            spent = (self.env.clock.monotonic_s() - begun) * 1_000
+            self.phases_ms[name] = round(self.phases_ms.get(name, 0.0) + spent, 3)
+
+
+def compact(env: Environment, order: Order) -> Verb[CompactionOutcome]:
+    """Compact once: plan, claim, draft, validate, store, activate.
+
+    Returns an outcome for everything that can happen to a summary; raises for what is wrong with the call or the store.
+
+    Raises:
+        ContextOverflowError: mandatory facts and what must stay verbatim don't fit the budget (C11).
+        InvalidInputError: a budget, or a watermark asked for, that can't be.
+        CorruptRecordError: what was read is not what was written; nothing is compacted from there (I4).
+        StoreUnavailableError: the store failed before anything was activated.
+    """
+    run = _Run(env, order, env.clock.monotonic_s())
+    for _ in range(REPLANS_MAX):
+        with run.phase("plan"):
+            job = plan_job(env, order)
+        if isinstance(job, NoJob):
+            return _outcome(run, CompactionResult.NOTHING_TO_DO, job.reason)
+        run.tokens_before = job.tokens_before
+        result = yield from _attempts(run, job)
+        if not isinstance(result, Refused):
+            return _outcome(run, *result)
+        if result.candidate_state is not None:
+            ended = _ENDED.get(result.candidate_state, CompactionResult.CONFLICT)
+            return _outcome(run, ended, f"{result.reason}; nothing is repeated until events, budget or summarizer change")
+        if not result.moved:
+            return _outcome(run, CompactionResult.CONFLICT, result.reason)
+    return _outcome(run, CompactionResult.CONFLICT, f"the view moved {REPLANS_MAX} times while it was compacted")
+
+
+def _attempts(run: _Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refused]:
+    """Try a job until it is activated, refused, or its attempts are at their end."""
+    env = run.env
+    violations: tuple[str, ...] = ()
+    tries = 0
+    while True:
+        tries += 1
+        with run.phase("claim"):
+            claimed = claim(env, job)
+        if isinstance(claimed, Refused):
+            return claimed
+        if claimed.resumed:
+            run.attempts.append(claimed.attempt)
+            return _finish(run, job, claimed.attempt)
+        failed: SummarizerError
+        verdict: Verdict | None = None
+        drafts: list[Draft] = []
+        try:
+            materials = yield from _draft(run, job, drafts, violations)
+            judged = _judge(run, job, materials, drafts)
+        except SummarizerError as error:
+            failed, failure = error, classify(error)
+        except BaseException as error:
+            store_failure(env, claimed.attempt, classify(error), f"{type(error).__name__}: {error}")
+            raise
+        else:
+            verdict = judged
+            if judged.ok:
+                return _store_and_finish(run, job, claimed, materials, drafts)
+            semantic = any(v.failure is FailureClass.SEMANTIC for v in judged.violations)
+            failure = FailureClass.SEMANTIC if semantic else FailureClass.MALFORMED
+            violations = tuple(f"{v.rule}: {v.detail}" for v in judged.violations)
+            failed = MalformedDraftError("; ".join(violations))
+        decision = decide(
+            failure,
+            attempt=tries,
+            retry_after_s=getattr(failed, "retry_after_s", None),
+            jitter=env.entropy.fraction(),
+        )
+        ends = decision.candidate_state if isinstance(decision, GiveUp) else None
+        store_failure(env, claimed.attempt, failure, str(failed), drafts=drafts, verdict=verdict, ends=ends)
+        run.attempts.append(replace(claimed.attempt, failure=failure, failure_text=str(failed), verdict=verdict))
+        if isinstance(decision, GiveUp):
+            return decision.result, str(failed)
+        if not isinstance(decision, Again):
+            return Refused(reason=str(failed), moved=True)
+        if decision.delay_s > 0:
+            yield Sleep(seconds=decision.delay_s)
+
+
+def _draft(run: _Run, job: Job, drafts: list[Draft], violations: tuple[str, ...]) -> Verb[list[Material]]:
+    """Let the summarizer draft every segment; no transaction is open while it works."""
+    env, materials = run.env, []
+    for part in job.plan.jobs:
+        with run.phase("read"), env.store.read(env.scope) as tx:
+            material = read_material(env, tx, job, part)
+        materials.append(material)
+        request = SummaryRequest(
+            from_seq=part.from_seq,
+            through_seq=part.through_seq,
+            budget_tokens=part.budget_tokens,
+            events=material.events,
+            anchors=job.facts.anchors,
+            prior=material.prior,
+            violations=violations,
+            counter=env.counter,
+        )
+        with run.phase("draft"):
+            draft = yield Summarize(
+                summarizer=run.order.summarizer, request=request, deadline_s=run.order.deadline_s
+            )
+        drafts.append(draft)
+    return materials
+
+
+def _judge(run: _Run, job: Job, materials: list[Material], drafts: list[Draft]) -> Verdict:
+    env = run.env
+    with run.phase("validate"), env.store.read(env.scope) as tx:
+        verdicts = [judge(env, tx, job, m, d) for m, d in zip(materials, drafts, strict=True)]
+    return Verdict(violations=tuple(violation for verdict in verdicts for violation in verdict.violations))
+
+
+def _store_and_finish(
+    run: _Run, job: Job, claimed: Claim, materials: list[Material], drafts: list[Draft]
+) -> tuple[CompactionResult, str] | Refused:
+    env = run.env
+    with run.phase("assemble"), env.store.read(env.scope) as tx:
+        assembled = assemble(env, tx, job, claimed.attempt.attempt_id, materials, drafts)
+    with run.phase("store"):
+        stored = store_validated(env, job, claimed.attempt, drafts, assembled)
+    if isinstance(stored, Refused):
+        run.attempts.append(claimed.attempt)
+        return stored
+    run.attempts.append(stored)
+    return _finish(run, job, stored)
+
+
+def _finish(run: _Run, job: Job, attempt: Attempt) -> tuple[CompactionResult, str] | Refused:
+    with run.phase("activate"):
+        entry = _activate(run.env, job, attempt)
+    if isinstance(entry, Refused):
+        return entry
+    run.env.emit("compaction", {"scope": str(run.env.scope), "attempt": attempt.attempt_id})
+    return CompactionResult.ACTIVATED, ""
+
+
+def _activate(env: Environment, job: Job, attempt: Attempt) -> LineageEntry | Refused:
+    """Activate; when the answer was lost, read the pointer's lineage before anything is said (I19)."""
+    try:
+        return activate(env, job, attempt)
+    except (OutcomeUnknownError, StoreUnavailableError) as error:
+        entry = landed(env, attempt)
+        if entry is None:
+            raise StoreUnavailableError(
+                f"the activation did not land ({error}); the draft is kept, and the next compaction goes on from it"
+            ) from error
+        return entry
+
+
+def _outcome(run: _Run, result: CompactionResult, reason: str) -> CompactionOutcome:
+    env = run.env
+    with env.store.read(env.scope) as tx:
+        snapshot = read_view(env, tx, run.order.view)
+        lineage_seq = tx.log.head().lineage_seq
+    summary = snapshot.summary
+    summary_tokens = summary.tokens if summary else 0
+    tail_tokens = sum(event.tokens for event in snapshot.tail)
+    seen, dropped = (summary.refs_seen, summary.dropped_count) if summary else (0, 0)
+    verbatim = len(standing_refs(summary)) if summary else 0
+    return CompactionOutcome(
+        outcome=result,
+        view=run.order.view,
+        revision=snapshot.revision,
+        generation=snapshot.generation,
+        watermark=snapshot.watermark,
+        lineage_seq=lineage_seq,
+        depth=summary.depth if summary else 0,
+        tokens_before=run.tokens_before if run.tokens_before is not None else summary_tokens + tail_tokens,
+        summary_tokens=summary_tokens,
+        tail_tokens=tail_tokens,
+        token_counter=env.counter.name,
+        refs_seen=seen,
+        refs_verbatim=verbatim,
+        refs_dropped=dropped,
+        refs_unaccounted=seen - verbatim - dropped,
+        summary=summary,
+        attempts=tuple(run.attempts),
+        reason=reason,
+        phases_ms=dict(run.phases_ms),
+        duration_ms=round((env.clock.monotonic_s() - run.started_s) * 1_000, 3),
+    )

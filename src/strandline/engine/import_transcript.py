@@ -1,0 +1,137 @@
+"""Import: a transcript becomes events of the log, in one transaction (C2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
+
+from strandline.engine.append import LogWriter, prepare, refuse_repeated_keys
+from strandline.engine.environment import Environment
+from strandline.limits import IMPORT_CHUNK_EVENTS
+from strandline.model.event import Envelope, EventKind, NewEvent
+from strandline.model.outcome import ForeignSummary
+from strandline.model.transcript import ForeignText, ImportReport, SessionRestart, TranscriptItem
+from strandline.ports import Transaction
+
+Progress = Callable[[int], None]
+
+
+class Transcript(Protocol):
+    """A file that can be read from the start as often as needed; it raises ImportFormatError where it is damaged."""
+
+    @property
+    def format(self) -> str:
+        """The name of the format."""
+        ...
+
+    @property
+    def lines(self) -> int:
+        """Lines read so far in this pass."""
+        ...
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read so far in this pass."""
+        ...
+
+    @property
+    def skipped(self) -> Mapping[str, int]:
+        """Records that are no events, by type, so far in this pass."""
+        ...
+
+    def items(self) -> Iterator[TranscriptItem]:
+        """Yield the records of the file from its start."""
+        ...
+
+
+def import_transcript(env: Environment, transcript: Transcript, progress: Progress | None = None) -> ImportReport:
+    """Read the file once to prove it whole, and once more to append it. Importing it again adds what is new.
+
+    Raises:
+        ImportFormatError, InvalidInputError, IdempotencyConflictError: nothing was imported.
+    """
+    for count, _ in enumerate(transcript.items()):
+        if progress is not None and count % IMPORT_CHUNK_EVENTS == 0:
+            progress(transcript.bytes_read // 2)
+    half = transcript.bytes_read // 2
+    with env.store.write(env.scope) as tx:
+        run = _Import(env, tx)
+        for count, item in enumerate(transcript.items()):
+            run.take(item)
+            if progress is not None and count % IMPORT_CHUNK_EVENTS == 0:
+                progress(half + transcript.bytes_read // 2)
+        run.flush()
+    report = ImportReport(
+        format=transcript.format,
+        lines=transcript.lines,
+        events_imported=run.added,
+        events_known=run.known,
+        foreign_summaries=run.foreign,
+        calls_abandoned=run.abandoned,
+        lines_skipped=dict(transcript.skipped),
+        revision=run.revision,
+    )
+    env.emit("import", {"scope": str(env.scope), "revision": run.revision, "added": run.added})
+    return report
+
+
+class _Import:
+    """One import within one transaction: batches of events, and what stands between them."""
+
+    def __init__(self, env: Environment, tx: Transaction) -> None:
+        self._tx = tx
+        self._writer = LogWriter(env, tx)
+        self._batch: list[NewEvent] = []
+        self._last_seq = 0  # of the events of the file taken so far
+        self.added = self.known = self.foreign = self.abandoned = 0
+
+    @property
+    def revision(self) -> int:
+        return self._writer.revision
+
+    def take(self, item: TranscriptItem) -> None:
+        if isinstance(item, NewEvent):
+            self._batch.append(item)
+            if len(self._batch) == IMPORT_CHUNK_EVENTS:
+                self.flush()
+        elif isinstance(item, SessionRestart):
+            self.flush()
+            self._restart(item)
+        else:
+            self.flush()
+            self._keep_foreign(item)
+
+    def flush(self) -> None:
+        if self._batch:
+            refuse_repeated_keys(self._batch)
+            appended = self._writer.add_missing([prepare(event) for event in self._batch])
+            self._last_seq = max(self._last_seq, *appended.seqs)
+            self.added += appended.added
+            self.known += len(self._batch) - appended.added
+            self._batch = []
+
+    def _restart(self, item: SessionRestart) -> None:
+        """After a restart no result can come: what is open is abandoned, and said so in the log (I8).
+
+        When a grown file is imported again, calls that are open now but came after this restart are left alone.
+        """
+        for call in self._writer.open_calls:
+            if call.source_seq > self._last_seq or item.thread not in (None, call.lane):
+                continue
+            self._batch.append(
+                NewEvent(
+                    kind=EventKind.ABANDONED,
+                    body="the session was restarted before a result came",
+                    envelope=Envelope(call_id=call.key.subject, thread=call.lane),
+                    audience=call.audience,
+                    key=f"{item.key}#abandoned#{call.key.subject}",
+                )
+            )
+            self.abandoned += 1
+        self.flush()
+
+    def _keep_foreign(self, item: ForeignText) -> None:
+        self._tx.summaries.add_foreign(
+            [ForeignSummary(key=item.key, through_seq=self._last_seq, text=item.text, detail=item.detail)]
+        )
+        self.foreign += 1

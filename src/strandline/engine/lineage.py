@@ -1,0 +1,58 @@
+"""Writing the lineage: one counter for everything that happens to the memory (I13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from strandline.codec import EMPTY_CHAIN, chain_record
+from strandline.engine.environment import Environment
+from strandline.errors import CorruptRecordError
+from strandline.limits import LINEAGE_PAGE_ENTRIES
+from strandline.model.lineage import LineageEntry
+from strandline.ports import Transaction
+
+
+def add_entry(tx: Transaction, entry: LineageEntry) -> LineageEntry:
+    """Add an entry with the next lineage_seq, in the transaction that does what it records."""
+    head = tx.log.head()
+    placed = replace(entry, lineage_seq=head.lineage_seq + 1, chain=b"")
+    placed = replace(placed, chain=chain_record(head.lineage_chain, placed))
+    tx.lineage.add(placed)
+    tx.log.set_head(replace(head, lineage_seq=placed.lineage_seq, lineage_chain=placed.chain))
+    return placed
+
+
+def next_seq(tx: Transaction) -> int:
+    """Return the lineage_seq that the next entry will have; the head is locked."""
+    return tx.log.head().lineage_seq + 1
+
+
+def read_entries(env: Environment, tx: Transaction) -> Iterator[LineageEntry]:
+    """Yield the whole lineage in order, checked.
+
+    Raises:
+        CorruptRecordError: an entry is missing, damaged or out of place (I13).
+    """
+    head = tx.log.head()
+    chain, expected = EMPTY_CHAIN, 1
+    while page := tx.lineage.read(expected - 1, LINEAGE_PAGE_ENTRIES):
+        for entry in page:
+            place = f"lineage {expected} of {env.scope.workflow!r}"
+            if entry.lineage_seq != expected:
+                raise CorruptRecordError("the entry is missing", place=place)
+            if chain_record(chain, replace(entry, chain=b"")) != entry.chain:
+                raise CorruptRecordError("the entry does not match the chain", place=place)
+            chain, expected = entry.chain, expected + 1
+            yield entry
+    if (expected - 1, chain) != (head.lineage_seq, head.lineage_chain):
+        raise CorruptRecordError(
+            f"the lineage ends at {expected - 1}, its head says {head.lineage_seq}",
+            place=f"lineage of {env.scope.workflow!r}",
+        )
+
+
+def list_entries(env: Environment) -> list[LineageEntry]:
+    """Return the whole lineage of the workflow, in order."""
+    with env.store.read(env.scope) as tx:
+        return list(read_entries(env, tx))

@@ -1,0 +1,217 @@
+"""Plan a compaction from one snapshot; nothing is written and no lock is held (DESIGN §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from strandline.codec import job_id, read_body
+from strandline.engine.environment import Environment
+from strandline.engine.reading import (
+    find_view,
+    read_log,
+    read_one,
+    read_summary,
+    register_at,
+    register_event,
+    to_source,
+    visible,
+)
+from strandline.errors import CorruptRecordError
+from strandline.limits import CONTEXT_BUDGET_TOKENS
+from strandline.model.candidate import CompactionPlan, CompactionRecipe
+from strandline.model.event import Event, SourceEvent
+from strandline.model.register import Fact, FactKind
+from strandline.model.summary import Anchor, Summary
+from strandline.model.view import ViewHead
+from strandline.ports import AsyncSummarizer, Summarizer, Transaction
+from strandline.rules.anchors import choose_anchors, make_anchor, render_anchors
+from strandline.rules.planning import Nothing, TailPoint, plan_compaction
+
+ALGORITHM = "segments-1"
+PROMPT = "1"
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What was asked for."""
+
+    view: str
+    budget: int | None
+    summarizer: Summarizer | AsyncSummarizer
+    strict: bool
+    through: int | None
+    when_tokens: int | None
+    deadline_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnchorSet:
+    """The mandatory facts as of an event, and their text."""
+
+    anchors: tuple[Anchor, ...]
+    text: str
+    tokens: int
+    ref_ids: frozenset[int]  # sighted in the events that state them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One compaction that is to be done."""
+
+    candidate_id: str
+    plan: CompactionPlan
+    recipe: CompactionRecipe
+    view: ViewHead
+    base: Summary | None
+    facts: AnchorSet
+    tail_tokens: int  # of the events kept behind the watermark
+    tokens_before: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoJob:
+    """Nothing is to be done."""
+
+    reason: str
+
+
+def plan_job(env: Environment, order: Order) -> Job | NoJob:
+    """Read one snapshot and decide.
+
+    Raises:
+        ContextOverflowError, InvalidInputError: as `plan_compaction`.
+        CorruptRecordError: the base summary or the tail is not what was written.
+    """
+    with env.store.read(env.scope) as tx:
+        head = tx.log.head()
+        view = find_view(tx, order.view, str(env.scope))
+        base = read_summary(tx, view)
+        if view.watermark > head.revision:
+            raise CorruptRecordError(
+                f"its summary covers event {view.watermark}, but the log ends at {head.revision}",
+                place=f"view {view.name!r} of {env.scope.workflow!r}",
+            )
+        tail = list(read_log(tx, view.watermark + 1, head.revision, env.scope.workflow))
+        sources = [to_source(event, env.counter) for event in visible(view, tail)]
+        tail_tokens = sum(source.tokens for source in sources)
+        before = (base.tokens if base else 0) + tail_tokens
+        if order.when_tokens is not None and before < order.when_tokens:
+            return NoJob(reason=f"{before} tokens, and compaction was asked for from {order.when_tokens}")
+        facts = _Facts(env, tx, view, tail)
+        plan = plan_compaction(
+            view=view,
+            segments=[segment.head for segment in base.segments] if base else (),
+            compactions=base.compactions if base else 0,
+            tail=_points(tx, view, tail, sources),
+            tail_tokens=tail_tokens,
+            anchors_at=lambda seq: facts.at(seq).tokens,
+            context_tokens=before,
+            revision=head.revision,
+            budget=order.budget or view.budget or CONTEXT_BUDGET_TOKENS,
+            through=order.through,
+            window_tokens=order.summarizer.window_tokens,
+        )
+        if isinstance(plan, Nothing):
+            return NoJob(reason=plan.reason)
+        recipe = CompactionRecipe(
+            algorithm=ALGORITHM,
+            model=f"{order.summarizer.name}@{order.summarizer.version}",
+            prompt=PROMPT,
+            schema=SCHEMA,
+            token_counter=env.counter.name,
+            strict=order.strict,
+        )
+        return Job(
+            candidate_id=_candidate_id(env, view, plan, recipe),
+            plan=plan,
+            recipe=recipe,
+            view=view,
+            base=base,
+            facts=facts.at(plan.watermark),
+            tail_tokens=sum(source.tokens for source in sources if source.seq > plan.watermark),
+            tokens_before=before,
+        )
+
+
+def _candidate_id(env: Environment, view: ViewHead, plan: CompactionPlan, recipe: CompactionRecipe) -> str:
+    """Name the job, so that a repeat of it finds its own row (DESIGN §2)."""
+    return job_id(
+        env.store.digest_key,
+        env.scope.tenant,
+        env.scope.workflow,
+        view.name,
+        view.audience_version,
+        plan.base_generation,
+        plan.watermark,
+        plan.budget,
+        plan.revision if recipe.strict else None,
+        recipe,
+    )
+
+
+def _points(tx: Transaction, view: ViewHead, tail: Sequence[Event], sources: Sequence[SourceEvent]) -> list[TailPoint]:
+    """Return every place behind the watermark, with its tokens and whether a call is open there (I8)."""
+    tokens = {source.seq: source.tokens for source in sources}
+    total = sum(tokens.values())
+    register = register_at(tx, view.watermark)
+    points, through = [], 0
+    for event in tail:
+        register.apply(register_event(event))
+        through += tokens.get(event.seq, 0)
+        points.append(
+            TailPoint(
+                seq=event.seq, tokens_after=total - through, tokens_through=through, legal=not register.has_open_call
+            )
+        )
+    return points
+
+
+class _Facts:
+    """The mandatory facts as of any event behind the watermark, folded from the log."""
+
+    def __init__(self, env: Environment, tx: Transaction, view: ViewHead, tail: Sequence[Event]) -> None:
+        self._env = env
+        self._tx = tx
+        self._view = view
+        self._tail = {event.seq: event for event in tail}
+        self._sets: dict[int, AnchorSet] = {}
+
+    def at(self, seq: int) -> AnchorSet:
+        """Return the facts as of event `seq`."""
+        if seq not in self._sets:
+            self._sets[seq] = self._fold(seq)
+        return self._sets[seq]
+
+    def _fold(self, seq: int) -> AnchorSet:
+        register = register_at(self._tx, self._view.watermark)
+        for event in self._tail.values():
+            if event.seq <= seq:
+                register.apply(register_event(event))
+        facts = [fact for fact in register.facts if self._view.reads(fact.audience)]
+        chosen, older = choose_anchors(facts)
+        anchors: list[Anchor] = []
+        ref_ids: set[int] = set()
+        for fact in chosen:
+            event = self._tail.get(fact.source_seq) or read_one(self._tx, fact.source_seq, self._env.scope.workflow)
+            ref_ids.update(sighting.ref_id for sighting in event.sightings)
+            anchors.append(make_anchor(fact, event.envelope, self._statement(fact, event), _expiry(fact)))
+        text = render_anchors(anchors, len(older))
+        return AnchorSet(
+            anchors=tuple(anchors), text=text, tokens=self._env.counter.count(text), ref_ids=frozenset(ref_ids)
+        )
+
+    def _statement(self, fact: Fact, event: Event) -> str:
+        if fact.key.kind is FactKind.CALL:
+            return ""
+        if fact.key.kind is FactKind.PIN:
+            return self._tx.refs.texts([int(fact.key.subject)]).get(int(fact.key.subject), "[erased]")
+        return read_body(event)[0]
+
+
+def _expiry(fact: Fact) -> str | None:
+    if fact.expires_us is None:
+        return None
+    return datetime.fromtimestamp(fact.expires_us / 1_000_000, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,178 @@
+"""Read a context: summary, anchors, ledger, tail, in one snapshot, within the budget (C18, C19, I7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from strandline.engine.environment import Environment
+from strandline.engine.reading import read_view
+from strandline.errors import InvalidInputError, LastKnown, SummaryReconciliationError
+from strandline.limits import CONTEXT_BUDGET_TOKENS, NEEDS_MAX
+from strandline.model.context import ContextPart, ContextView, Omission, PartKind, Rung
+from strandline.model.event import Basis
+from strandline.model.recovery import ReconciliationReason
+from strandline.ports import TokenCounter, Transaction
+from strandline.rules.fallback import fit
+from strandline.rules.planning import check_budget
+from strandline.rules.recovery import missing_dependencies
+from strandline.rules.rendering import Message, to_anthropic, to_openai
+
+_RENDERERS: dict[str, Callable[[Sequence[ContextPart]], list[Message]]] = {
+    "openai": to_openai,
+    "anthropic": to_anthropic,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """A working context: the output of exactly one generation plus its tail (I13).
+
+    `tokens` never exceeds `budget`; what did not fit is in `omitted`.
+    """
+
+    view: str
+    generation: int
+    revision: int
+    watermark: int
+    budget: int
+    tokens: int
+    token_counter: str
+    rung: Rung
+    parts: tuple[ContextPart, ...]
+    omitted: tuple[Omission, ...]
+
+    @property
+    def basis(self) -> Basis:
+        """What a state made from this context is made from; give it to `checkpoint`."""
+        return Basis(view=self.view, generation=self.generation, revision=self.revision)
+
+    @property
+    def text(self) -> str:
+        """All parts as one text."""
+        return "\n\n".join(part.text for part in self.parts)
+
+    def messages(self, provider: str) -> list[Message]:
+        """Return the context as messages for a provider, "openai" or "anthropic".
+
+        Raises:
+            InvalidInputError: another provider.
+        """
+        if provider not in _RENDERERS:
+            raise InvalidInputError(f"messages for {provider!r}; there are {', '.join(sorted(_RENDERERS))}")
+        return _RENDERERS[provider](self.parts)
+
+
+def read_context(env: Environment, view: str, budget: int | None, needs: Sequence[str] = ()) -> Context:
+    """Read the context of a view.
+
+    Args:
+        env: ports and workflow.
+        view: its name.
+        budget: tokens; None: the view's own, or CONTEXT_BUDGET_TOKENS.
+        needs: references that must stand verbatim in it.
+
+    Raises:
+        ContextOverflowError: what can't be left out exceeds the budget.
+        SummaryReconciliationError: a need does not stand verbatim in it.
+        CorruptRecordError: something that was read is not what was written.
+    """
+    check_needs(needs)
+    with env.store.read(env.scope) as tx:
+        snapshot = read_view(env, tx, view)
+        stored = tx.views.get(view)
+        own = stored.budget if stored is not None else None
+        context = assemble_context(snapshot, env.counter, check_budget(budget or own or CONTEXT_BUDGET_TOKENS))
+        missing = missing_dependencies(needs, context.text)
+        if missing:
+            raise SummaryReconciliationError(
+                f"generation {context.generation} of view {view!r} through event {context.revision} does not hold "
+                f"{', '.join(map(repr, missing))} verbatim",
+                summary_generation=context.generation,
+                checkpoint_turn=None,
+                reason=ReconciliationReason.DEPENDENCY_NOT_VERBATIM,
+                missing_refs=missing,
+                last_known=last_known(tx, missing[0], snapshot),
+            )
+    env.emit("context", {"scope": str(env.scope), "tokens": context.tokens, "rung": context.rung.value})
+    return context
+
+
+def check_needs(needs: Sequence[str]) -> None:
+    """Refuse needs that can't be looked for."""
+    if isinstance(needs, str):
+        raise InvalidInputError("needs is one text; give a list of references")
+    if len(needs) > NEEDS_MAX:
+        raise InvalidInputError(f"{len(needs)} needs; at most {NEEDS_MAX} are allowed")
+    if any(not isinstance(need, str) or not need for need in needs):
+        raise InvalidInputError("a need is a reference: text that is not empty")
+
+
+def last_known(tx: Transaction, ref: str, snapshot: ContextView) -> LastKnown | None:
+    """Return where a reference was last seen, or None when no event holds it (I11)."""
+    ref_id = tx.refs.find([ref]).get(ref)
+    if ref_id is None:
+        return None
+    for seq, _ in tx.refs.sightings(ref_id, snapshot.revision, 1):
+        event = next(tx.log.read(seq, seq), None)
+        summary_no = snapshot.summary.summary_no if snapshot.summary else 0
+        return LastKnown(
+            seq=seq,
+            generation_dropped=tx.summaries.dropped_by(summary_no, ref_id) if summary_no else None,
+            event_kind=event.kind.value if event else "missing",
+        )
+    return None
+
+
+def context_parts(snapshot: ContextView, counter: TokenCounter) -> list[ContextPart]:
+    """Return all parts of a snapshot in their order: the stable prefix first."""
+    parts: list[ContextPart] = []
+    summary = snapshot.summary
+    if summary is not None:
+        for segment in summary.segments:
+            head = segment.head
+            parts.append(
+                ContextPart(
+                    kind=PartKind.SEGMENT,
+                    from_seq=head.from_seq,
+                    through_seq=head.through_seq,
+                    tokens=head.tokens,
+                    text=segment.text,
+                )
+            )
+        for kind, text in ((PartKind.ANCHORS, summary.anchors_text), (PartKind.LEDGER, summary.ledger_text)):
+            if text:
+                parts.append(
+                    ContextPart(
+                        kind=kind, from_seq=1, through_seq=summary.watermark, tokens=counter.count(text), text=text
+                    )
+                )
+    for event in snapshot.tail:
+        parts.append(
+            ContextPart(
+                kind=PartKind.EVENT,
+                from_seq=event.seq,
+                through_seq=event.seq,
+                tokens=event.tokens,
+                text=event.text,
+                event=event,
+            )
+        )
+    return parts
+
+
+def assemble_context(snapshot: ContextView, counter: TokenCounter, budget: int) -> Context:
+    """Fit a snapshot to the budget."""
+    fitted = fit(context_parts(snapshot, counter), budget)
+    return Context(
+        view=snapshot.view,
+        generation=snapshot.generation,
+        revision=snapshot.revision,
+        watermark=snapshot.watermark,
+        budget=budget,
+        tokens=fitted.tokens,
+        token_counter=counter.name,
+        rung=fitted.rung,
+        parts=fitted.parts,
+        omitted=fitted.omitted,
+    )

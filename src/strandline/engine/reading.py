@@ -1,0 +1,203 @@
+"""Reading the log and the memory, verified: what is damaged or missing is an error with its place (I4, I7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from strandline.codec import EMPTY_CHAIN, body_digest, chain_event, read_body, text_digest
+from strandline.engine.environment import Environment
+from strandline.errors import CorruptRecordError, TenantScopeError
+from strandline.model.context import ContextView
+from strandline.model.event import Event, EventKind, SourceEvent
+from strandline.model.ids import DEFAULT_VIEW
+from strandline.model.register import FactKind
+from strandline.model.summary import Summary
+from strandline.model.view import ViewHead
+from strandline.ports import TokenCounter, Transaction
+from strandline.rules.register import Register, RegisterEvent
+
+UNWRITTEN_MAIN = ViewHead(view_id=1, name=DEFAULT_VIEW)
+
+
+def read_log(tx: Transaction, from_seq: int, through_seq: int, workflow: str) -> Iterator[Event]:
+    """Yield the events from_seq..through_seq, each checked against its digest and the chain.
+
+    Raises:
+        CorruptRecordError: one is missing, damaged or out of place; what came before it was good.
+    """
+    if through_seq < from_seq:
+        return
+    chain = EMPTY_CHAIN
+    if from_seq > 1:
+        before = next(tx.log.read(from_seq - 1, from_seq - 1), None)
+        if before is None:
+            raise CorruptRecordError("the event is missing", place=f"event {from_seq - 1} of {workflow!r}")
+        chain = before.chain
+    expected = from_seq
+    for event in tx.log.read(from_seq, through_seq):
+        place = f"event {expected} of {workflow!r}"
+        if event.seq != expected:
+            raise CorruptRecordError(f"the event is missing; the next one is {event.seq}", place=place)
+        check_event(event, chain, place)
+        chain = event.chain
+        expected += 1
+        yield event
+    if expected <= through_seq:
+        raise CorruptRecordError("the event is missing, and so is all after it", place=f"event {expected} of {workflow!r}")
+    head = tx.log.head()
+    if through_seq == head.revision and chain != head.chain:
+        raise CorruptRecordError("the last event is not the one that the head names", place=f"workflow {workflow!r}")
+
+
+def check_event(event: Event, chain: bytes, place: str) -> None:
+    """Check one event against the chain value before it.
+
+    Raises:
+        CorruptRecordError: the body does not match its digest, or the record does not match the chain.
+    """
+    if event.body is not None and event.salt is not None and body_digest(event.salt, event.body) != event.body_digest:
+        raise CorruptRecordError("the body does not match its digest", place=place)
+    if chain_event(chain, event) != event.chain:
+        raise CorruptRecordError("the record does not match the chain", place=place)
+
+
+def read_one(tx: Transaction, seq: int, workflow: str) -> Event:
+    """Return one event, checked."""
+    return next(read_log(tx, seq, seq, workflow))
+
+
+def to_source(
+    event: Event, counter: TokenCounter, declared: tuple[str, ...] = (), extracted: tuple[str, ...] = ()
+) -> SourceEvent:
+    """Return an event as a reader sees it."""
+    text, payload = read_body(event)
+    envelope = event.envelope
+    return SourceEvent(
+        seq=event.seq,
+        kind=event.kind,
+        role=envelope.role,
+        actor=event.actor,
+        text=text,
+        tokens=counter.count(text),
+        call_id=envelope.call_id,
+        call_seq=event.call_seq,
+        tool=envelope.tool,
+        is_error=envelope.is_error,
+        subject=envelope.subject,
+        message_id=envelope.message_id,
+        declared=declared,
+        extracted=extracted,
+        payload=payload,
+        late=envelope.late,
+    )
+
+
+def with_references(
+    tx: Transaction, events: Sequence[Event], counter: TokenCounter
+) -> tuple[list[SourceEvent], dict[str, int]]:
+    """Return events as a reader sees them, with the texts of their references, and the number of each text."""
+    texts = tx.refs.texts(sorted({sighting.ref_id for event in events for sighting in event.sightings}))
+    sources = []
+    for event in events:
+        declared: list[str] = []
+        extracted: list[str] = []
+        for sighting in event.sightings:
+            if sighting.ref_id in texts:  # an erased reference has no text
+                (declared if sighting.declared else extracted).append(texts[sighting.ref_id])
+        sources.append(to_source(event, counter, tuple(declared), tuple(extracted)))
+    return sources, {text: ref_id for ref_id, text in texts.items()}
+
+
+def find_view(tx: Transaction, name: str, scope_text: str) -> ViewHead:
+    """Return the view. `main` is there without being written.
+
+    Raises:
+        TenantScopeError: no such view.
+    """
+    view = tx.views.get(name)
+    if view is None:
+        if name == DEFAULT_VIEW:
+            return UNWRITTEN_MAIN
+        raise TenantScopeError(f"{scope_text} has no view {name!r}")
+    return view
+
+
+def read_summary(tx: Transaction, view: ViewHead) -> Summary | None:
+    """Return the view's active summary, checked; None at the empty one.
+
+    Raises:
+        CorruptRecordError: it is missing, incomplete or damaged (I5, I7).
+    """
+    if view.summary_no == 0:
+        return None
+    place = f"summary {view.summary_no} of view {view.name!r}"
+    summary = tx.summaries.get(view.summary_no)
+    if summary is None:
+        raise CorruptRecordError("the active summary is missing", place=place)
+    if text_digest(summary.salt, summary.anchors_text, summary.ledger_text) != summary.text_digest:
+        raise CorruptRecordError("anchors and ledger do not match their digest", place=place)
+    if (summary.watermark, summary.view) != (view.watermark, view.name):
+        raise CorruptRecordError("the summary is not the one that the view's pointer means", place=place)
+    covered = 0
+    for segment in summary.segments:
+        head = segment.head
+        if head.from_seq != covered + 1:
+            raise CorruptRecordError(f"its segments leave a gap or overlap at event {covered + 1}", place=place)
+        if text_digest(segment.salt, segment.text) != segment.text_digest:
+            raise CorruptRecordError("the text does not match its digest", place=f"segment {head.segment_id!r}")
+        covered = head.through_seq
+    if covered != summary.watermark:
+        raise CorruptRecordError(f"its segments end at event {covered}, its watermark is {summary.watermark}", place=place)
+    return summary
+
+
+def visible(view: ViewHead, events: Iterable[Event]) -> Iterator[Event]:
+    """Yield the events that the view may read (I21)."""
+    return (event for event in events if view.reads(event.audience))
+
+
+def read_view(env: Environment, tx: Transaction, name: str) -> ContextView:
+    """Return one snapshot of a view: its summary and the tail behind it (I7)."""
+    head = tx.log.head()
+    view = find_view(tx, name, str(env.scope))
+    summary = read_summary(tx, view)
+    if view.watermark > head.revision:
+        raise CorruptRecordError(
+            f"its summary covers event {view.watermark}, but the log ends at {head.revision}",
+            place=f"view {view.name!r} of {env.scope.workflow!r}",
+        )
+    events = read_log(tx, view.watermark + 1, head.revision, env.scope.workflow)
+    tail = tuple(to_source(event, env.counter) for event in visible(view, events))
+    return ContextView(
+        view=view.name,
+        generation=view.generation,
+        revision=head.revision,
+        watermark=view.watermark,
+        summary=summary,
+        tail=tail,
+    )
+
+
+def register_event(event: Event) -> RegisterEvent:
+    """Return what the register needs of an event."""
+    return RegisterEvent(
+        seq=event.seq,
+        kind=event.kind,
+        actor=event.actor,
+        audience=event.audience,
+        envelope=event.envelope,
+        declared_ids=tuple(s.ref_id for s in event.sightings if s.declared)
+        if event.kind in (EventKind.PIN, EventKind.UNPIN)
+        else (),
+    )
+
+
+def register_at(tx: Transaction, seq: int) -> Register:
+    """Return the register as of an event."""
+    facts = tx.register.as_of(seq) if seq else ()
+    return Register(facts, lambda call_id: tx.register.newest(FactKind.CALL, call_id))
+
+
+def standing_register(tx: Transaction) -> Register:
+    """Return the register as of the last event."""
+    return Register(tx.register.standing(), lambda call_id: tx.register.newest(FactKind.CALL, call_id))

@@ -1,0 +1,47 @@
+"""Recall: the verbatim events that hold a reference, with their provenance (C4); and the manifest (I9)."""
+
+from __future__ import annotations
+
+from strandline.codec import read_body
+from strandline.engine.environment import Environment
+from strandline.engine.reading import find_view, read_one, read_summary
+from strandline.errors import CorruptRecordError, InvalidInputError
+from strandline.limits import RECALL_HITS_MAX
+from strandline.model.outcome import RecallHit
+from strandline.model.summary import ManifestEntry
+
+
+def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:
+    """Return the events that hold the reference, newest first, at most `limit`; [] when none does.
+
+    Raises:
+        InvalidInputError: an empty reference, or a limit outside 1..RECALL_HITS_MAX.
+        CorruptRecordError: an event is not what was written, or the index names one that does not hold it (I4).
+    """
+    if not isinstance(ref, str) or not ref:
+        raise InvalidInputError("recall needs a reference: text that is not empty")
+    if not 1 <= limit <= RECALL_HITS_MAX:
+        raise InvalidInputError(f"a limit of {limit} lies outside 1..{RECALL_HITS_MAX}")
+    hits: list[RecallHit] = []
+    with env.store.read(env.scope) as tx:
+        reader = find_view(tx, view, str(env.scope))
+        revision = tx.log.head().revision
+        ref_id = tx.refs.find([ref]).get(ref)
+        if ref_id is None:
+            return hits
+        for seq, declared in tx.refs.sightings(ref_id, revision, limit):
+            event = read_one(tx, seq, env.scope.workflow)
+            if all(sighting.ref_id != ref_id for sighting in event.sightings):
+                raise CorruptRecordError(f"it does not hold {ref!r}, as the index says", place=f"event {seq}")
+            if reader.reads(event.audience):
+                text = read_body(event)[0]
+                hits.append(RecallHit(seq=seq, kind=event.kind, actor=event.actor, text=text, declared=declared))
+    return hits
+
+
+def read_manifest(env: Environment, view: str) -> tuple[int, list[ManifestEntry]]:
+    """Return the view's generation and its manifest: what the summary does not hold verbatim, newest first."""
+    with env.store.read(env.scope) as tx:
+        head = find_view(tx, view, str(env.scope))
+        read_summary(tx, head)
+        return head.generation, tx.summaries.manifest(head.summary_no) if head.summary_no else []

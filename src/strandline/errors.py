@@ -1,0 +1,268 @@
+"""The exception tree. A class's docstring is its default message; what happened is in the attributes.
+
+StrandlineError
+    InvalidInputError
+        ImportFormatError
+    TenantScopeError
+    IdempotencyConflictError
+    StaleRevisionError
+    CorruptRecordError
+    ContextOverflowError
+    CompactionLineageError
+    UnreconciledSummaryError
+    SummaryReconciliationError
+    ActionDeniedError
+    SummarizerError
+        TransientSummarizerError
+        MalformedDraftError
+    OutcomeUnknownError
+    StoreUnavailableError
+        SchemaVersionError
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastKnown:
+    """Where a reference was last seen in the log, and at which generation the summary dropped it."""
+
+    seq: int
+    generation_dropped: int | None
+    event_kind: str
+
+
+class StrandlineError(Exception):
+    """Strandline could not do what was asked."""
+
+    hint: ClassVar[str] = ""
+    fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (type(self).__doc__ or "").strip())
+
+    @property
+    def message(self) -> str:
+        """The text of the error, without its attributes."""
+        return str(self.args[0])
+
+
+class InvalidInputError(StrandlineError, ValueError):
+    """The input is not acceptable; nothing was written."""
+
+    hint = "Correct the input and call again."
+
+
+class ImportFormatError(InvalidInputError):
+    """The file is damaged or of no known format; nothing was imported.
+
+    Attributes: line (1-based), byte (0-based offset of the fault in the file), reason.
+    """
+
+    hint = "Repair or cut the file at the place named, then import it again."
+    fields = ("line", "byte", "reason")
+
+    def __init__(self, reason: str, *, line: int, byte: int) -> None:
+        super().__init__(f"line {line}, byte {byte}: {reason}; nothing was imported")
+        self.reason = reason
+        self.line = line
+        self.byte = byte
+
+
+class TenantScopeError(StrandlineError):
+    """A call needs a tenant and a workflow, each a valid name (I21)."""
+
+    hint = "Name a tenant and a workflow: 1 to 200 characters, no control characters, no outer spaces."
+
+
+class IdempotencyConflictError(StrandlineError):
+    """The event key is taken by an event with other content (I3).
+
+    Attributes: key, seq (of the event that holds the key; None for a key twice in one batch).
+    """
+
+    hint = "Use another key, or send the content that was sent first."
+    fields = ("key", "seq")
+
+    def __init__(self, message: str, *, key: str, seq: int | None) -> None:
+        super().__init__(message)
+        self.key = key
+        self.seq = seq
+
+
+class StaleRevisionError(StrandlineError):
+    """The workflow moved on since the writer last read it (I3).
+
+    Attributes: expected, actual (revisions).
+    """
+
+    hint = "Read the events after the expected revision, decide anew, and append with the new revision."
+    fields = ("expected", "actual")
+
+    def __init__(self, *, expected: int, actual: int) -> None:
+        super().__init__(f"expected revision {expected}, but the workflow is at {actual}; nothing was appended")
+        self.expected = expected
+        self.actual = actual
+
+
+class CorruptRecordError(StrandlineError):
+    """A stored record is not what was written (I4).
+
+    Attributes: place (table and key of the record), reason.
+    """
+
+    hint = "Run `strandline verify`, and restore the file from a backup; nothing was repaired or skipped."
+    fields = ("place", "reason")
+
+    def __init__(self, reason: str, *, place: str) -> None:
+        super().__init__(f"{place}: {reason}")
+        self.place = place
+        self.reason = reason
+
+
+class ContextOverflowError(StrandlineError):
+    """What must stand in the context does not fit the budget (C11, C19).
+
+    Attributes: needed (tokens at least), budget (tokens).
+    """
+
+    hint = "Raise the budget, or compact first."
+    fields = ("needed", "budget")
+
+    def __init__(self, message: str, *, needed: int, budget: int) -> None:
+        super().__init__(f"{message} (needs at least {needed} tokens, budget {budget})")
+        self.needed = needed
+        self.budget = budget
+
+
+class CompactionLineageError(StrandlineError):
+    """The checkpoint and the lineage of compactions do not fit together (I14, I15).
+
+    Attributes: checkpoint_seq, last_pointer_move (lineage_seq), basis_generation, generation.
+    """
+
+    hint = "Read the context anew and checkpoint the state made from it, or recover by replay."
+    fields = ("checkpoint_seq", "last_pointer_move", "basis_generation", "generation")
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        checkpoint_seq: int | None = None,
+        last_pointer_move: int | None = None,
+        basis_generation: int | None = None,
+        generation: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.checkpoint_seq = checkpoint_seq
+        self.last_pointer_move = last_pointer_move
+        self.basis_generation = basis_generation
+        self.generation = generation
+
+
+class UnreconciledSummaryError(StrandlineError):
+    """The summary stands under an open blocking case and is not compacted again (I11).
+
+    Attributes: case_id.
+    """
+
+    hint = "Answer the case with `strandline reconcile`."
+    fields = ("case_id",)
+
+    def __init__(self, message: str, *, case_id: str) -> None:
+        super().__init__(message)
+        self.case_id = case_id
+
+
+class SummaryReconciliationError(StrandlineError):
+    """The agent cannot go on from this state without a decision (I16).
+
+    Attributes: summary_generation, checkpoint_turn, missing_ref, missing_refs, last_known, reason (a
+    `strandline.model.recovery.ReconciliationReason`), case_id.
+    """
+
+    hint = "Look the reference up with `strandline recall -- REF`; nothing was overwritten."
+    fields = (
+        "summary_generation",
+        "checkpoint_turn",
+        "missing_ref",
+        "missing_refs",
+        "last_known",
+        "reason",
+        "case_id",
+    )
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        summary_generation: int | None,
+        checkpoint_turn: int | None,
+        reason: str,
+        missing_refs: tuple[str, ...] = (),
+        last_known: LastKnown | None = None,
+        case_id: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.summary_generation = summary_generation
+        self.checkpoint_turn = checkpoint_turn
+        self.reason = reason
+        self.missing_refs = missing_refs
+        self.missing_ref = missing_refs[0] if missing_refs else None
+        self.last_known = last_known
+        self.case_id = case_id
+
+
+class ActionDeniedError(StrandlineError):
+    """The durable facts do not permit the action (I20)."""
+
+
+class SummarizerError(StrandlineError):
+    """A summarizer did not give a usable draft; the active summary is untouched (C14)."""
+
+
+class TransientSummarizerError(SummarizerError):
+    """The summarizer failed for a passing reason: timeout, stall, rate limit, connection (C14).
+
+    Attributes: retry_after_s.
+    """
+
+    fields = ("retry_after_s",)
+
+    def __init__(self, message: str | None = None, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class MalformedDraftError(SummarizerError):
+    """The summarizer's output is not a finished summary (C14)."""
+
+
+class OutcomeUnknownError(StrandlineError):
+    """It is not known whether the last write was committed (I19)."""
+
+    hint = "Read the state again before anything is repeated; repeating with the same key is safe."
+
+
+class StoreUnavailableError(StrandlineError):
+    """The store can't be opened, read or written now; nothing was written."""
+
+    hint = "Check the path, its permissions and the disk space (`df`), then try again."
+
+
+class SchemaVersionError(StoreUnavailableError):
+    """The store was written by a newer Strandline.
+
+    Attributes: found, known (schema versions).
+    """
+
+    hint = "Upgrade Strandline, or open another store."
+    fields = ("found", "known")
+
+    def __init__(self, *, found: int, known: int) -> None:
+        super().__init__(f"the store has schema {found}, this Strandline knows {known}; nothing was written")
+        self.found = found
+        self.known = known

@@ -1,0 +1,55 @@
+"""Every bound in the system: one named constant each, the unit last (I22)."""
+
+from typing import Final
+
+# Names
+NAME_CHARS_MAX: Final = 200
+KEY_CHARS_MAX: Final = 500
+
+# Log
+EVENT_BYTES_MAX: Final = 16 * 1024 * 1024
+EVENT_REFS_MAX: Final = 20_000
+APPEND_EVENTS_MAX: Final = 10_000
+REFERENCE_CHARS_MAX: Final = 512
+JSON_DEPTH_MAX: Final = 200
+BODY_PLAIN_BYTES_MAX: Final = 160  # smaller bodies are stored as they are: zlib would not shrink them
+LOG_PAGE_EVENTS: Final = 512
+
+# Import
+IMPORT_CHUNK_EVENTS: Final = 256
+IMPORT_LINE_BYTES_MAX: Final = 64 * 1024 * 1024
+IMPORT_DETECT_RECORDS_MAX: Final = 100  # records read to tell the format
+IMPORT_SKIPPED_TYPES_MAX: Final = 200  # types counted by name; the rest are "other"
+
+# Calls (I8)
+OPEN_CALL_EVENTS_MAX: Final = 10_000
+UNKNOWN_CALL_ANCHORS_MAX: Final = 16
+
+# Context and compaction
+CONTEXT_BUDGET_TOKENS: Final = 32_000
+CONTEXT_BUDGET_TOKENS_MIN: Final = 64
+SEGMENTS_SHARE: Final = 0.45  # of the budget: the segments' texts
+LEDGER_SHARE: Final = 0.20  # of the budget: anchors and ledger together, unless the anchors alone need more
+TAIL_SHARE: Final = 0.35  # of the budget: the events kept verbatim behind the watermark
+SEGMENT_TOKENS_MIN: Final = 8
+LEDGER_CANDIDATES_MAX: Final = 20_000
+DRAFT_BYTES_MAX: Final = 4 * 1024 * 1024
+ATTEMPTS_MAX: Final = 3
+REPLANS_MAX: Final = 3
+LEASE_TTL_S: Final = 300.0
+SUMMARIZER_DEADLINE_S: Final = 240.0
+RETRY_BASE_S: Final = 0.5
+RETRY_CAP_S: Final = 30.0
+
+# Checkpoints
+STATE_BYTES_MAX: Final = 16 * 1024 * 1024
+NEEDS_MAX: Final = 1_000
+
+# Reading
+RECALL_HITS_MAX: Final = 1_000
+LINEAGE_PAGE_ENTRIES: Final = 500
+VERIFY_PROBLEMS_MAX: Final = 1_000
+
+# Store
+STORE_BUSY_TIMEOUT_S: Final = 30.0
+STORE_READERS_MAX: Final = 8

@@ -1,0 +1,31 @@
+"""Checkpoints: exact agent state, bound to the lineage (SPEC §2, I14)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointView:
+    """A view as the checkpoint saw it; `basis_revision` is set when the state was built from it."""
+
+    view: str
+    generation: int
+    basis_revision: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """Exact agent state with its place in the lineage. The digest covers all of it."""
+
+    name: str
+    lineage_seq: int
+    turn: int
+    revision: int
+    branch: int
+    context_free: bool
+    in_flight: bool  # a compaction held a lease when it was taken
+    views: tuple[CheckpointView, ...]
+    state: bytes  # JSON as it was encoded
+    salt: bytes
+    digest: bytes

@@ -1,0 +1,67 @@
+"""Contexts: what is handed to the model, with the provenance of every part (C18)."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from strandline.model.event import Basis, SourceEvent
+from strandline.model.summary import Summary
+
+
+class PartKind(enum.StrEnum):
+    """Where a part comes from; parts stand in this order, the stable prefix first."""
+
+    SEGMENT = "segment"
+    ANCHORS = "anchors"
+    LEDGER = "ledger"
+    EVENT = "event"
+
+
+class Rung(enum.StrEnum):
+    """The rungs of the fallback ladder (C19), from best to worst; below the last the call is blocked."""
+
+    WHOLE = "whole"  # summary and the whole tail
+    WITHOUT_LEDGER = "without_ledger"
+    SMALLER_WINDOW = "smaller_window"  # the oldest events of the tail are left out, and named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextPart:
+    """One part of a context: which events it speaks for, and its text."""
+
+    kind: PartKind
+    from_seq: int
+    through_seq: int
+    tokens: int
+    text: str
+    event: SourceEvent | None = None
+    since_checkpoint: bool = False  # set by recovery: came after the basis of the restored state (I16)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omission:
+    """Something that a smaller window leaves out: what, which events, how many tokens."""
+
+    kind: PartKind
+    from_seq: int
+    through_seq: int
+    tokens: int
+    reason: Rung
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextView:
+    """One snapshot of a view: the summary and the tail behind it (I7)."""
+
+    view: str
+    generation: int
+    revision: int
+    watermark: int
+    summary: Summary | None  # None: generation 0, the empty summary
+    tail: tuple[SourceEvent, ...]
+
+    @property
+    def basis(self) -> Basis:
+        """What a state made from this snapshot is made from."""
+        return Basis(view=self.view, generation=self.generation, revision=self.revision)

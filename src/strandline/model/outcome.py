@@ -1,0 +1,106 @@
+"""What the engine's verbs answer."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from strandline.model.candidate import Attempt
+from strandline.model.event import EventKind
+from strandline.model.summary import Summary
+
+
+class CompactionResult(enum.StrEnum):
+    """How a compaction ended."""
+
+    ACTIVATED = "activated"
+    NOTHING_TO_DO = "nothing_to_do"
+    REJECTED = "rejected"
+    QUARANTINED = "quarantined"
+    CONFLICT = "conflict"
+    DEAD_LETTER = "dead_letter"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionOutcome:
+    """How a compaction ended, and the state of the view after it.
+
+    Tokens are counted by `token_counter` over the assembled context (summary and tail) before and after.
+    `refs_unaccounted` is 0 by I9: every reference sighted in covered events stands in summary or manifest.
+    """
+
+    outcome: CompactionResult
+    view: str
+    revision: int
+    generation: int
+    watermark: int
+    lineage_seq: int
+    depth: int
+    tokens_before: int
+    summary_tokens: int
+    tail_tokens: int
+    token_counter: str
+    refs_seen: int
+    refs_verbatim: int
+    refs_dropped: int
+    refs_unaccounted: int
+    summary: Summary | None
+    attempts: tuple[Attempt, ...] = ()
+    reason: str = ""
+    phases_ms: Mapping[str, float] = field(default_factory=dict)
+    duration_ms: float = 0.0
+
+    @property
+    def tokens_after(self) -> int:
+        """Tokens of the assembled context now: summary and tail."""
+        return self.summary_tokens + self.tail_tokens
+
+    @property
+    def summary_id(self) -> str | None:
+        """The id of the active summary; None at generation 0."""
+        return self.summary.summary_id if self.summary else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallHit:
+    """A verbatim event in which the reference stands, with its provenance (C4)."""
+
+    seq: int
+    kind: EventKind
+    actor: str
+    text: str
+    declared: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that `verify` found: which law, where, what."""
+
+    workflow: str
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyReport:
+    """What `verify` proved (C5)."""
+
+    workflows: int
+    events: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignSummary:
+    """A summary that another tool wrote, as an import found it: kept for comparison, never read as context (C2)."""
+
+    key: str
+    through_seq: int  # the events of the log that stood before it
+    text: str
+    detail: Mapping[str, object] = field(default_factory=dict)

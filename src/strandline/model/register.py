@@ -1,0 +1,62 @@
+"""The register: the fold of the log into current durable facts (SPEC §2)."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class FactKind(enum.StrEnum):
+    """What a register fact is about."""
+
+    CONSTRAINT = "constraint"
+    APPROVAL = "approval"
+    REVOCATION = "revocation"
+    ISSUE = "issue"
+    CALL = "call"
+    ARTIFACT = "artifact"
+    PIN = "pin"
+
+
+class FactState(enum.StrEnum):
+    """STANDING: in force, granted, open, live. UNKNOWN: a call closed without a result (I8)."""
+
+    STANDING = "standing"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactKey:
+    """What makes two facts the same fact: kind, subject, and for an approval who granted it."""
+
+    kind: FactKind
+    subject: str
+    holder: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One fact over the interval of seqs in which it held: from_seq..through_seq, open when None.
+
+    `source_seq` is the event that states it; the text stays there.
+    """
+
+    key: FactKey
+    state: FactState
+    source_seq: int
+    from_seq: int
+    ordinal: int = 0  # facts that begin at one seq are told apart by it
+    through_seq: int | None = None
+    lane: str = ""  # for a call: the thread or actor whose next user turn closes it
+    audience: str = "all"
+    expires_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterStep:
+    """What one event does to the register: facts that end before it, facts that begin with it."""
+
+    ended: tuple[Fact, ...] = ()
+    begun: tuple[Fact, ...] = ()
+    call: Fact | None = None  # the call that the event answers or closes
+    late: bool = False  # the call was closed before this result came

@@ -1,0 +1,29 @@
+"""Views: a reader's window onto the log, and the pointer to its active summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strandline.model.ids import EVERYONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewHead:
+    """A view and its pointer. The pointer moves by compare-and-swap only; `generation` counts its moves (SPEC §2)."""
+
+    view_id: int
+    name: str
+    audiences: frozenset[str] | None = None  # None: reads everything
+    audience_version: int = 1
+    budget: int | None = None
+    generation: int = 0
+    summary_no: int = 0  # 0: the empty summary of generation 0
+    watermark: int = 0
+    moved_lineage_seq: int = 0  # lineage_seq of the last move of the pointer
+    fence: int = 0  # the highest fencing token handed out
+    lease_attempt: str | None = None
+    lease_until_us: int = 0
+
+    def reads(self, audience: str) -> bool:
+        """Tell whether the view may read an event of this audience (I21)."""
+        return self.audiences is None or audience == EVERYONE or audience in self.audiences

@@ -1,0 +1,67 @@
+"""Which facts must stand in a summary, and how they are written (SPEC §2, anchors; I8, I10)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from strandline.limits import UNKNOWN_CALL_ANCHORS_MAX
+from strandline.model.event import Envelope
+from strandline.model.register import Fact, FactKind, FactState
+from strandline.model.summary import Anchor
+
+_LABELS = {
+    FactKind.CONSTRAINT: "constraint",
+    FactKind.APPROVAL: "approval",
+    FactKind.REVOCATION: "revoked",
+    FactKind.ISSUE: "open issue",
+    FactKind.ARTIFACT: "artifact",
+    FactKind.CALL: "outcome unknown",
+    FactKind.PIN: "pinned",
+}
+_ORDER = list(_LABELS)
+
+
+def choose_anchors(facts: Sequence[Fact]) -> tuple[list[Fact], list[Fact]]:
+    """Return the facts that are anchors, and the calls of unknown outcome that are too old to be one (I8)."""
+    unknown = [fact for fact in facts if fact.key.kind is FactKind.CALL and fact.state is FactState.UNKNOWN]
+    unknown.sort(key=lambda fact: fact.source_seq)
+    older = unknown[: max(0, len(unknown) - UNKNOWN_CALL_ANCHORS_MAX)]
+    chosen = [fact for fact in facts if fact.key.kind is not FactKind.CALL] + unknown[len(older) :]
+    chosen.sort(key=lambda fact: (_ORDER.index(fact.key.kind), fact.source_seq, fact.ordinal))
+    return chosen, older
+
+
+def make_anchor(fact: Fact, envelope: Envelope, text: str, expires_at: str | None) -> Anchor:
+    """Return the anchor of a fact.
+
+    Args:
+        fact: the fact.
+        envelope: of the event that states it.
+        text: the statement, verbatim; for a pin the reference itself, for a call nothing.
+        expires_at: when an approval expires, in words.
+    """
+    notes = []
+    if envelope.granter:
+        notes.append(f"by {envelope.granter}")
+    if envelope.scope:
+        notes.append(f"scope {envelope.scope}")
+    if expires_at:
+        notes.append(f"expires {expires_at}")
+    if fact.key.kind is FactKind.CALL:
+        notes.append(f"tool {envelope.tool}")
+    return Anchor(key=fact.key, state=fact.state, seq=fact.source_seq, text=text, note=", ".join(notes))
+
+
+def render_anchors(anchors: Sequence[Anchor], older_unknown: int) -> str:
+    """Write the anchors as text, one a line; "" where there is none."""
+    if not anchors:
+        return ""
+    lines = ["Facts in force, verbatim from the log:"]
+    for anchor in anchors:
+        subject = "" if anchor.key.kind is FactKind.PIN else f" {anchor.key.subject}"
+        note = f" ({anchor.note})" if anchor.note else ""
+        text = f": {anchor.text}" if anchor.text else ""
+        lines.append(f"- {_LABELS[anchor.key.kind]}{subject}{note} [event {anchor.seq}]{text}")
+    if older_unknown:
+        lines.append(f"- and {older_unknown} older calls of unknown outcome, see the register")
+    return "\n".join(lines)

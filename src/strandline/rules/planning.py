@@ -1,0 +1,158 @@
+"""Where the watermark goes, and what the budget is spent on (DESIGN §2, tx1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from strandline.errors import ContextOverflowError, InvalidInputError
+from strandline.limits import (
+    CONTEXT_BUDGET_TOKENS_MIN,
+    LEDGER_SHARE,
+    REPLANS_MAX,
+    SEGMENT_TOKENS_MIN,
+    SEGMENTS_SHARE,
+    TAIL_SHARE,
+)
+from strandline.model.candidate import CompactionPlan
+from strandline.model.segment import SegmentHead
+from strandline.model.view import ViewHead
+from strandline.rules.merging import depth_bound, plan_segments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TailPoint:
+    """A place in the tail: after this event, how many tokens are left behind it, and whether a watermark may stand."""
+
+    seq: int
+    tokens_after: int
+    tokens_through: int  # from the base's watermark through this event
+    legal: bool  # no call is open here (I8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nothing:
+    """There is nothing to compact, and why."""
+
+    reason: str
+
+
+def check_budget(budget: int) -> int:
+    """Return a budget that is worth planning with.
+
+    Raises:
+        InvalidInputError: below CONTEXT_BUDGET_TOKENS_MIN.
+    """
+    if budget < CONTEXT_BUDGET_TOKENS_MIN:
+        raise InvalidInputError(f"a budget of {budget} tokens; at least {CONTEXT_BUDGET_TOKENS_MIN} are needed")
+    return budget
+
+
+def ledger_tokens(budget: int, *, segments: int, anchors: int, tail: int) -> int:
+    """Return the tokens that the ledger may take: what is left of its share, and never more than fits the budget."""
+    return max(0, min(int(budget * LEDGER_SHARE) - anchors, budget - segments - anchors - tail))
+
+
+def plan_compaction(
+    *,
+    view: ViewHead,
+    segments: Sequence[SegmentHead],
+    compactions: int,
+    tail: Sequence[TailPoint],
+    tail_tokens: int,
+    anchors_at: Callable[[int], int],
+    context_tokens: int,
+    revision: int,
+    budget: int,
+    through: int | None,
+    window_tokens: int | None,
+) -> CompactionPlan | Nothing:
+    """Decide one compaction.
+
+    Args:
+        view: the view's pointer; its watermark is the base's.
+        segments: those of the active summary.
+        compactions: compactions on its chain so far.
+        tail: the places behind the watermark, in order.
+        tail_tokens: tokens of the whole tail.
+        anchors_at: tokens of the anchors as of a watermark.
+        context_tokens: tokens of summary and tail now.
+        revision: of the snapshot.
+        budget: tokens of the assembled context right after activation.
+        through: the watermark that was asked for, or None.
+        window_tokens: the summarizer's window, or None.
+
+    Raises:
+        ContextOverflowError: mandatory facts and what must stay verbatim don't fit the budget (C11).
+        InvalidInputError: `through` is no place where a watermark may stand.
+    """
+    check_budget(budget)
+    here = TailPoint(seq=view.watermark, tokens_after=tail_tokens, tokens_through=0, legal=True)
+    points = [here, *(point for point in tail if point.legal)]
+    segments_budget = int(budget * SEGMENTS_SHARE)
+    tail_budget = int(budget * TAIL_SHARE)
+    if through is not None:
+        point = _asked(points, through)
+    else:
+        point = _first_that_fits(points, tail_budget)
+    for _ in range(REPLANS_MAX):  # anchors may need more than their share: first the tail gives way, then the segments
+        over = anchors_at(point.seq) + point.tokens_after + segments_budget - budget
+        if over <= 0 or through is not None:
+            break
+        point = _first_that_fits(points, point.tokens_after - over)
+    if point.seq == view.watermark and (context_tokens <= budget or not segments):
+        return _nothing(tail, tail_tokens, budget, context_tokens)
+    anchors = anchors_at(point.seq)
+    segments_budget = min(segments_budget, budget - anchors - point.tokens_after)
+    least = SEGMENT_TOKENS_MIN * depth_bound(compactions + 1)
+    if segments_budget < least:
+        raise ContextOverflowError(
+            f"mandatory facts of {anchors} tokens and {point.tokens_after} tokens of events that can't be covered yet "
+            f"leave no room for a summary through event {point.seq}",
+            needed=anchors + point.tokens_after + least,
+            budget=budget,
+        )
+    merge = plan_segments(
+        segments,
+        compactions=compactions + 1,
+        watermark=point.seq,
+        new_tokens=point.tokens_through,
+        segments_budget=segments_budget,
+        window_tokens=window_tokens,
+    )
+    return CompactionPlan(
+        base_generation=view.generation,
+        base_summary_no=view.summary_no,
+        revision=revision,
+        watermark=point.seq,
+        budget=budget,
+        compactions=compactions + 1,
+        kept=merge.kept,
+        jobs=merge.jobs,
+    )
+
+
+def _first_that_fits(points: Sequence[TailPoint], tail_budget: int) -> TailPoint:
+    """Return the first place whose tail fits; where none does, the last place."""
+    return next((point for point in points if point.tokens_after <= tail_budget), points[-1])
+
+
+def _asked(points: Sequence[TailPoint], through: int) -> TailPoint:
+    for point in points:
+        if point.seq == through:
+            return point
+    raise InvalidInputError(
+        f"no watermark can stand at event {through}: it is covered already, not there, or a tool call is open there"
+    )
+
+
+def _nothing(tail: Sequence[TailPoint], tail_tokens: int, budget: int, context_tokens: int) -> Nothing:
+    if context_tokens > budget:
+        raise ContextOverflowError(
+            "a tool call is open, and what stands behind it can't be covered before it is answered or abandoned",
+            needed=context_tokens,
+            budget=budget,
+        )
+    if not tail:
+        return Nothing(reason="the summary covers every event")
+    return Nothing(reason=f"the {tail_tokens} tokens behind the watermark fit the tail's share of the budget")

@@ -1,0 +1,219 @@
+"""The fold of the log into the register (SPEC §2), and when a call is open (I8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from strandline.errors import InvalidInputError
+from strandline.model.event import Envelope, EventKind, Role
+from strandline.model.register import Fact, FactKey, FactKind, FactState, RegisterStep
+
+_OPENERS = {
+    EventKind.CONSTRAINT: FactKind.CONSTRAINT,
+    EventKind.ISSUE: FactKind.ISSUE,
+    EventKind.ARTIFACT: FactKind.ARTIFACT,
+}
+_CLOSERS = {
+    EventKind.LIFT_CONSTRAINT: FactKind.CONSTRAINT,
+    EventKind.RESOLVE: FactKind.ISSUE,
+    EventKind.RELEASE_ARTIFACT: FactKind.ARTIFACT,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterEvent:
+    """What the register needs of an event."""
+
+    seq: int
+    kind: EventKind
+    actor: str
+    audience: str
+    envelope: Envelope
+    declared_ids: tuple[int, ...] = ()
+
+    @property
+    def lane(self) -> str:
+        """The thread, or the actor where there is none: whose next user turn closes an open call (I8)."""
+        return self.envelope.thread if self.envelope.thread is not None else self.actor
+
+    @property
+    def subject(self) -> str:
+        """The subject, "" where there is none."""
+        return self.envelope.subject or ""
+
+
+class Register:
+    """The facts that hold after some event of the log; `apply` takes the next one.
+
+    Args:
+        facts: what holds at the start.
+        past_call: asked for the newest call with an id that is no longer in the register, or None.
+    """
+
+    def __init__(self, facts: Iterable[Fact], past_call: Callable[[str], Fact | None]) -> None:
+        self._facts: dict[FactKey, Fact] = {fact.key: fact for fact in facts}
+        self._past_call = past_call
+        self._answered: dict[str, Fact] = {}  # calls that left the register in its lifetime
+        self._open_calls: set[FactKey] = set()
+        self._calls: dict[str, list[FactKey]] = {}  # by id, oldest first: ids recur
+        for fact in self.facts:
+            self._note_call(fact)
+
+    @property
+    def facts(self) -> list[Fact]:
+        """The facts that hold, by the seq from which they hold."""
+        return sorted(self._facts.values(), key=lambda fact: (fact.from_seq, fact.ordinal))
+
+    @property
+    def open_calls(self) -> list[Fact]:
+        """The calls without a result that may still get one."""
+        return sorted((self._facts[key] for key in self._open_calls), key=lambda fact: fact.source_seq)
+
+    @property
+    def has_open_call(self) -> bool:
+        """Whether a watermark here would cover an open call (I8)."""
+        return bool(self._open_calls)
+
+    def apply(self, event: RegisterEvent) -> RegisterStep:
+        """Take the next event of the log.
+
+        Raises:
+            InvalidInputError: a result whose id no earlier call bore, or the end of a fact that does not hold.
+        """
+        step = self._step(event)
+        for fact in step.ended:
+            del self._facts[fact.key]
+            self._open_calls.discard(fact.key)
+            if fact.key.kind is FactKind.CALL:
+                self._calls[fact.key.subject].remove(fact.key)
+                self._answered[fact.key.subject] = fact
+        for fact in step.begun:
+            self._facts[fact.key] = fact
+            self._note_call(fact)
+        return step
+
+    def _note_call(self, fact: Fact) -> None:
+        if fact.key.kind is FactKind.CALL:
+            self._calls.setdefault(fact.key.subject, []).append(fact.key)
+            if fact.state is FactState.STANDING:
+                self._open_calls.add(fact.key)
+
+    def _step(self, event: RegisterEvent) -> RegisterStep:
+        kind = event.kind
+        if kind is EventKind.MESSAGE:
+            return self._user_turn(event) if event.envelope.role is Role.USER else RegisterStep()
+        if kind is EventKind.TOOL_CALL:
+            return self._call(event)
+        if kind is EventKind.TOOL_RESULT or kind is EventKind.ABANDONED:
+            return self._answer(event)
+        if kind in _OPENERS:
+            return self._begin(event, FactKey(kind=_OPENERS[kind], subject=event.subject))
+        if kind in _CLOSERS:
+            return self._end(event, FactKey(kind=_CLOSERS[kind], subject=event.subject))
+        if kind is EventKind.APPROVAL:
+            return self._approve(event)
+        if kind is EventKind.REVOKE:
+            return self._revoke(event)
+        if kind is EventKind.PIN:
+            return self._pin(event)
+        if kind is EventKind.UNPIN:
+            return self._unpin(event)
+        return RegisterStep()
+
+    # ------------------------------------------------------------------------------------------ calls
+
+    def _user_turn(self, event: RegisterEvent) -> RegisterStep:
+        closed = [fact for fact in self.open_calls if fact.lane == event.lane]
+        return RegisterStep(ended=_end_before(event, closed), begun=_unknown_from(event, closed))
+
+    def _become_unknown(self, event: RegisterEvent, call: Fact) -> RegisterStep:
+        return RegisterStep(ended=_end_before(event, [call]), begun=_unknown_from(event, [call]), call=call)
+
+    def _call(self, event: RegisterEvent) -> RegisterStep:
+        fact = self._fact(event, FactKey(kind=FactKind.CALL, subject=event.envelope.call_id or "", holder=str(event.seq)))
+        return RegisterStep(begun=(fact,))
+
+    def _answer(self, event: RegisterEvent) -> RegisterStep:
+        """A result or an abandoned event belongs to the latest open call of its id, for ids recur."""
+        call_id = event.envelope.call_id or ""
+        calls = [self._facts[key] for key in self._calls.get(call_id, ())]
+        standing = [fact for fact in calls if fact.state is FactState.STANDING]
+        if standing:
+            call = standing[-1]
+            if event.kind is EventKind.ABANDONED:
+                return self._become_unknown(event, call)
+            return RegisterStep(ended=(replace(call, through_seq=event.seq - 1),), call=call)
+        if calls:  # closed without a result: what comes now is late
+            call = calls[-1]
+            if event.kind is EventKind.ABANDONED:
+                return RegisterStep(call=call)
+            return RegisterStep(ended=(replace(call, through_seq=event.seq - 1),), call=call, late=True)
+        past = self._answered.get(call_id) or self._past_call(call_id)
+        if past is None:
+            raise InvalidInputError(f"a {event.kind} for the call {call_id!r}, which no earlier event made")
+        return RegisterStep(call=past, late=event.kind is EventKind.TOOL_RESULT)
+
+    # ------------------------------------------------------------------------------------------ other facts
+
+    def _fact(self, event: RegisterEvent, key: FactKey, ordinal: int = 0) -> Fact:
+        return Fact(
+            key=key,
+            state=FactState.STANDING,
+            source_seq=event.seq,
+            from_seq=event.seq,
+            ordinal=ordinal,
+            lane=event.lane if key.kind is FactKind.CALL else "",
+            audience=event.audience,
+            expires_us=event.envelope.expires_us,
+        )
+
+    def _ending(self, event: RegisterEvent, keys: Iterable[FactKey]) -> tuple[Fact, ...]:
+        return tuple(replace(self._facts[key], through_seq=event.seq - 1) for key in keys if key in self._facts)
+
+    def _begin(self, event: RegisterEvent, key: FactKey) -> RegisterStep:
+        """The newest of two facts with one key stands."""
+        return RegisterStep(ended=self._ending(event, [key]), begun=(self._fact(event, key),))
+
+    def _end(self, event: RegisterEvent, key: FactKey) -> RegisterStep:
+        if key not in self._facts:
+            raise InvalidInputError(f"a {event.kind} for {key.subject!r}, but no such {key.kind} stands")
+        return RegisterStep(ended=self._ending(event, [key]))
+
+    def _approve(self, event: RegisterEvent) -> RegisterStep:
+        approval = FactKey(kind=FactKind.APPROVAL, subject=event.subject, holder=event.envelope.granter or "")
+        revocation = FactKey(kind=FactKind.REVOCATION, subject=event.subject)
+        return RegisterStep(
+            ended=self._ending(event, [approval, revocation]), begun=(self._fact(event, approval),)
+        )
+
+    def _revoke(self, event: RegisterEvent) -> RegisterStep:
+        """A revocation ends every grant of its subject and stands itself, for it is mandatory too (SPEC §2, anchors)."""
+        revocation = FactKey(kind=FactKind.REVOCATION, subject=event.subject)
+        grants = [k for k in self._facts if k.kind is FactKind.APPROVAL and k.subject == event.subject]
+        return RegisterStep(
+            ended=self._ending(event, [*grants, revocation]), begun=(self._fact(event, revocation),)
+        )
+
+    def _pin(self, event: RegisterEvent) -> RegisterStep:
+        keys = [FactKey(kind=FactKind.PIN, subject=str(ref_id)) for ref_id in event.declared_ids]
+        return RegisterStep(
+            ended=self._ending(event, keys),
+            begun=tuple(self._fact(event, key, ordinal) for ordinal, key in enumerate(keys)),
+        )
+
+    def _unpin(self, event: RegisterEvent) -> RegisterStep:
+        keys = [FactKey(kind=FactKind.PIN, subject=str(ref_id)) for ref_id in event.declared_ids]
+        return RegisterStep(ended=self._ending(event, keys))
+
+
+def _end_before(event: RegisterEvent, facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    return tuple(replace(fact, through_seq=event.seq - 1) for fact in facts)
+
+
+def _unknown_from(event: RegisterEvent, calls: Iterable[Fact]) -> tuple[Fact, ...]:
+    """A call closed without a result stays in the register as outcome unknown (I8)."""
+    return tuple(
+        replace(fact, state=FactState.UNKNOWN, from_seq=event.seq, ordinal=ordinal)
+        for ordinal, fact in enumerate(calls)
+    )

@@ -1,0 +1,171 @@
+"""A context as provider messages (C18): no orphan result, no unanswered call, no thinking (I8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from strandline.model.context import ContextPart, PartKind
+from strandline.model.event import EventKind, Role, SourceEvent
+
+Message = dict[str, object]
+
+SUMMARY_HEADING = "Summary of the earlier part of this work. Facts and references below it are verbatim from the log."
+OUTCOME_UNKNOWN = "[outcome unknown: no result of this call was recorded]"
+_SAID_BY_AGENT = {EventKind.DECISION, EventKind.FAILED_ATTEMPT}
+
+
+def summary_texts(parts: Sequence[ContextPart]) -> list[str]:
+    """Return the texts of the summary's parts, the stable prefix first; [] where there is no summary."""
+    texts = [part.text for part in parts if part.kind is not PartKind.EVENT]
+    return [SUMMARY_HEADING, *texts] if texts else []
+
+
+def to_anthropic(parts: Sequence[ContextPart]) -> list[Message]:
+    """Return messages for the Anthropic Messages API: roles alternate, results follow their calls at once."""
+    messages: list[Message] = []
+    texts = summary_texts(parts)
+    if texts:
+        _say(messages, "user", [_text_block(text) for text in texts])
+    for group in _turns(parts):
+        if isinstance(group, SourceEvent):
+            role = "assistant" if _is_assistant(group) else "user"
+            _say(messages, role, _anthropic_blocks(group))
+            continue
+        calls, results = group
+        _say(messages, "assistant", [_tool_use(call, name) for name, call in calls])
+        _say(messages, "user", [_tool_result(name, results.get(call.seq)) for name, call in calls])
+    if messages and messages[0]["role"] == "assistant":
+        messages.insert(0, {"role": "user", "content": [_text_block("(the conversation begins with the agent)")]})
+    return messages
+
+
+def to_openai(parts: Sequence[ContextPart]) -> list[Message]:
+    """Return messages for OpenAI's chat completions: each call of an assistant message is answered right behind it."""
+    messages: list[Message] = []
+    texts = summary_texts(parts)
+    if texts:
+        messages.append({"role": "user", "content": "\n\n".join(texts)})
+    for group in _turns(parts):
+        if isinstance(group, SourceEvent):
+            messages.append({"role": _openai_role(group), "content": plain_text(group)})
+            continue
+        calls, results = group
+        messages.append(
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {
+                        "id": name,
+                        "type": "function",
+                        "function": {"name": call.tool or "unknown", "arguments": _to_json(call.payload)},
+                    }
+                    for name, call in calls
+                ],
+            }
+        )
+        for name, call in calls:
+            result = results.get(call.seq)
+            content = OUTCOME_UNKNOWN if result is None else result.text
+            messages.append({"role": "tool", "tool_call_id": name, "content": content})
+    return messages
+
+
+def plain_text(event: SourceEvent) -> str:
+    """Return an event as text, with what it is where its voice does not say so."""
+    if event.kind is EventKind.MESSAGE:
+        return f"[system] {event.text}" if event.role is Role.SYSTEM else event.text
+    if event.kind is EventKind.TOOL_RESULT:
+        return f"[late result of call {event.call_id} made at event {event.call_seq}] {event.text}"
+    subject = f" {event.subject}" if event.subject else ""
+    return f"[{event.kind}{subject}] {event.text}".rstrip()
+
+
+_Calls = tuple[list[tuple[str, SourceEvent]], dict[int, SourceEvent]]
+
+
+def _turns(parts: Sequence[ContextPart]) -> Iterator[SourceEvent | _Calls]:
+    """Yield events that are said, and groups of calls with their results.
+
+    Calls that follow each other are one group; each result is moved up behind its group, where providers want it.
+    """
+    events = [p.event for p in parts if p.kind is PartKind.EVENT and p.event is not None]
+    calls_here = {event.seq for event in events if event.kind is EventKind.TOOL_CALL}
+    results: dict[int, SourceEvent] = {}
+    for event in events:
+        if _answers(event, calls_here) and event.call_seq is not None:
+            results.setdefault(event.call_seq, event)
+    used: dict[str, int] = {}
+    group: list[tuple[str, SourceEvent]] = []
+    answered = {result.seq for result in results.values()}
+    for event in events:
+        if event.kind is EventKind.TOOL_CALL:
+            group.append((_unique(event.call_id or "call", used), event))
+            continue
+        if event.kind in (EventKind.THINKING, EventKind.ABANDONED):
+            continue
+        if group:
+            yield group, results
+            group = []
+        if event.seq not in answered:
+            yield event
+    if group:
+        yield group, results
+
+
+def _answers(event: SourceEvent, calls_here: set[int]) -> bool:
+    return event.kind is EventKind.TOOL_RESULT and not event.late and event.call_seq in calls_here
+
+
+def _unique(call_id: str, used: dict[str, int]) -> str:
+    """Ids recur in a log, but not within one request: a later call of the same id gets a number."""
+    used[call_id] = used.get(call_id, 0) + 1
+    return call_id if used[call_id] == 1 else f"{call_id}_{used[call_id]}"
+
+
+def _is_assistant(event: SourceEvent) -> bool:
+    return event.role is Role.ASSISTANT or (event.role is None and event.kind in _SAID_BY_AGENT)
+
+
+def _openai_role(event: SourceEvent) -> str:
+    if event.kind is EventKind.MESSAGE and event.role is not None:
+        return event.role.value
+    return "assistant" if _is_assistant(event) else "user"
+
+
+def _say(messages: list[Message], role: str, blocks: list[Message]) -> None:
+    """Add blocks, to the last message when it has the same role."""
+    if messages and messages[-1]["role"] == role:
+        content = messages[-1]["content"]
+        if isinstance(content, list):
+            content.extend(blocks)
+            return
+    messages.append({"role": role, "content": list(blocks)})
+
+
+def _text_block(text: str) -> Message:
+    return {"type": "text", "text": text}
+
+
+def _anthropic_blocks(event: SourceEvent) -> list[Message]:
+    if event.kind is EventKind.MESSAGE and isinstance(event.payload, dict):
+        return [dict(event.payload)]  # an image or a document, as it stood
+    return [_text_block(plain_text(event))]
+
+
+def _tool_use(call: SourceEvent, name: str) -> Message:
+    arguments = call.payload if isinstance(call.payload, dict) else {"input": call.payload}
+    return {"type": "tool_use", "id": name, "name": call.tool or "unknown", "input": arguments}
+
+
+def _tool_result(name: str, result: SourceEvent | None) -> Message:
+    if result is None:
+        return {"type": "tool_result", "tool_use_id": name, "content": OUTCOME_UNKNOWN}
+    content = result.payload if isinstance(result.payload, list) else result.text
+    block: Message = {"type": "tool_result", "tool_use_id": name, "content": content}
+    return block | {"is_error": True} if result.is_error else block
+
+
+def _to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,105 @@
+"""What a failed attempt leads to (C14): pure decisions that the engine obeys. Every way out has a bound (I22).
+
+| failure | decision |
+| --- | --- |
+| transient | again after a delay, ATTEMPTS_MAX attempts in all, then dead letter |
+| malformed | again at once, told what was wrong, ATTEMPTS_MAX attempts in all, then rejected |
+| semantic | quarantined at once: the same transformation is not repeated blindly |
+| conflict | rebuild the plan from the newest snapshot; the engine bounds it by REPLANS_MAX |
+| storage | read the pointer and the candidate's state first, then decide anew (I19) |
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from strandline.errors import OutcomeUnknownError, StaleRevisionError, StoreUnavailableError, TransientSummarizerError
+from strandline.limits import ATTEMPTS_MAX, RETRY_BASE_S, RETRY_CAP_S
+from strandline.model.candidate import CandidateState, FailureClass
+from strandline.model.outcome import CompactionResult
+
+RETRY_AFTER_CAP_S: Final = 120.0  # a server's Retry-After is honoured up to here; below LEASE_TTL_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """Make another attempt after the delay; `tell_violations`: with what was wrong with this one."""
+
+    delay_s: float
+    tell_violations: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveUp:
+    """Make no further attempt: the state that the candidate gets, and how the compaction ends."""
+
+    candidate_state: CandidateState
+    result: CompactionResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuild:
+    """Plan anew from the newest snapshot, or keep the tail: the world moved on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadBack:
+    """Read the authoritative pointer and the candidate's state before anything is retried (I19)."""
+
+
+RetryDecision = Again | GiveUp | Rebuild | ReadBack
+
+
+def classify(error: BaseException) -> FailureClass:
+    """Return the failure class of what an attempt raised (C14).
+
+    What no row of the table knows comes from a summarizer that broke: no usable draft, so malformed.
+    """
+    if isinstance(error, (StoreUnavailableError, OutcomeUnknownError)):
+        return FailureClass.STORAGE
+    if isinstance(error, StaleRevisionError):
+        return FailureClass.CONFLICT
+    if isinstance(error, (TransientSummarizerError, TimeoutError, ConnectionError)):
+        return FailureClass.TRANSIENT
+    return FailureClass.MALFORMED
+
+
+def decide(
+    failure: FailureClass, *, attempt: int, retry_after_s: float | None = None, jitter: float = 0.0
+) -> RetryDecision:
+    """Say what follows a failed attempt (C14).
+
+    Args:
+        failure: the class of the failure.
+        attempt: the number of the attempt that failed, from 1.
+        retry_after_s: the wait that the other side asked for, in seconds; None, negative or NaN: none.
+        jitter: a random number in [0, 1), from the Entropy port.
+    """
+    if failure is FailureClass.SEMANTIC:
+        return GiveUp(candidate_state=CandidateState.QUARANTINED, result=CompactionResult.QUARANTINED)
+    if failure is FailureClass.CONFLICT:
+        return Rebuild()
+    if failure is FailureClass.STORAGE:
+        return ReadBack()
+    transient = failure is FailureClass.TRANSIENT
+    if attempt >= ATTEMPTS_MAX:
+        result = CompactionResult.DEAD_LETTER if transient else CompactionResult.REJECTED
+        return GiveUp(candidate_state=CandidateState.REJECTED, result=result)
+    if transient:
+        return Again(delay_s=backoff_s(attempt, retry_after_s=retry_after_s, jitter=jitter))
+    return Again(delay_s=0.0, tell_violations=True)
+
+
+def backoff_s(attempt: int, *, retry_after_s: float | None, jitter: float) -> float:
+    """Return the seconds to wait after attempt number `attempt`: exponential with full jitter.
+
+    jitter * min(RETRY_CAP_S, RETRY_BASE_S * 2^(attempt - 1)), the "full jitter" of M. Brooker, Exponential Backoff And
+    Jitter (AWS, 2015); never less than `retry_after_s`, which counts up to RETRY_AFTER_CAP_S.
+    """
+    doublings = min(max(attempt, 1) - 1, 62)
+    wait_s = min(RETRY_CAP_S, math.ldexp(RETRY_BASE_S, doublings)) * min(max(jitter, 0.0), 1.0)
+    if retry_after_s is None or math.isnan(retry_after_s):
+        return wait_s
+    return max(wait_s, min(retry_after_s, RETRY_AFTER_CAP_S))

@@ -1,0 +1,152 @@
+"""Is a draft fit to become active (I5, I10, C13)? What a summarizer returned is untrusted; this is where it is judged.
+
+Two classes of violation, each with an answer of its own (C14, `rules.retry`):
+
+- *malformed*: no finished summary, or too large. Such a draft is not read further, since it will never be used;
+- *semantic*: a finished summary that says what the log doesn't: references that no covered event holds, approvals that
+  nobody gave, open issues called resolved, constraints in force called lifted (`rules.claims`).
+
+What stands verbatim in a covered event or in a prior text is never refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from strandline.limits import DRAFT_BYTES_MAX
+from strandline.model.candidate import Draft, FailureClass, Verdict, Violation
+from strandline.model.event import EventKind, SourceEvent
+from strandline.model.summary import Anchor
+from strandline.rules.claims import Claim, false_claims
+from strandline.rules.no_summary import what_it_is_instead
+from strandline.rules.references import extract
+from strandline.rules.verbatim import stands_verbatim, verbatim_subset
+from strandline.rules.wording import one_line, plain
+
+VIOLATIONS_MAX: Final = 100  # told of one draft; the last one then says that there are more
+DETAIL_CHARS_MAX: Final = 240  # of a quoted sentence or reference
+INDEXED_REFS_MIN: Final = 64  # from here on a text is indexed once, instead of searched for each reference
+FINISHED: Final = "stop"
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_LABEL: Final = re.compile(rf"^\[\d{{1,12}}\] [^\s/]{{0,200}}/(?:{'|'.join(EventKind)}):", re.MULTILINE)
+
+_WHY: Final = {
+    "invented_approval": "no approval in force backs this",
+    "revoked_approval_stands": "the approval of {subject} was revoked",
+    "approval_by_another": "the approval of {subject} was given by somebody else",
+    "open_issue_resolved": "the issue {subject} is open",
+    "constraint_lifted": "the constraint {subject} is in force",
+    "unknown_call_succeeded": "the outcome of call {subject} is unknown",
+}
+
+
+def validate(
+    draft: Draft,
+    *,
+    budget_tokens: int,
+    tokens: int,
+    events: Sequence[SourceEvent],
+    prior: Sequence[str],
+    unknown_refs: Sequence[str],
+    facts: Sequence[Anchor],
+) -> Verdict:
+    """Judge a draft (I5, I10). Total: it raises nothing, whatever the draft holds. Time is linear in the draft.
+
+    Args:
+        draft: what the summarizer returned for one segment.
+        budget_tokens: the most tokens that the segment may have.
+        tokens: the tokens of the draft's text, by the same counter.
+        events: the covered events, as the summarizer was shown them.
+        prior: the texts of older segments that stood in for events.
+        unknown_refs: the references of the draft that nothing covered holds (`invented_refs`).
+        facts: the register as of the watermark: approvals granted, revocations, open issues, constraints in force,
+            calls of unknown outcome. Other kinds are not looked at.
+
+    Returns:
+        The verdict: malformed violations alone, or else the semantic ones; at most VIOLATIONS_MAX of them.
+    """
+    malformed = tuple(_malformed(draft, budget_tokens=budget_tokens, tokens=tokens))
+    if malformed:
+        return Verdict(violations=malformed)
+    found = tuple(islice(_semantic(draft, events, prior, unknown_refs, facts), VIOLATIONS_MAX + 1))
+    if len(found) > VIOLATIONS_MAX:
+        more = Violation(failure=FailureClass.SEMANTIC, rule="more_violations", detail="more were found than are told")
+        found = (*found[: VIOLATIONS_MAX - 1], more)
+    return Verdict(violations=found)
+
+
+def invented_refs(draft_text: str, known: Container[str], source_texts: Sequence[str]) -> list[str]:
+    """Return the references of a draft that are neither known nor verbatim in a source, in the order of the draft.
+
+    Labels of quoted lines, `[12] actor/kind:`, hold no references.
+
+    Args:
+        draft_text: the draft.
+        known: references that are accounted for already, such as those sighted in covered events.
+        source_texts: the covered events' texts and prior texts; searched only for references that are not known.
+    """
+    missing = dict.fromkeys(ref for ref in extract(_LABEL.sub("", draft_text)) if ref not in known)
+    for text in source_texts:
+        if not missing:
+            break
+        if len(missing) < INDEXED_REFS_MIN:
+            standing = {ref for ref in missing if stands_verbatim(ref, text)}
+        else:
+            standing = verbatim_subset(missing, text)
+        for ref in standing:
+            del missing[ref]
+    return list(missing)
+
+
+def _malformed(draft: Draft, *, budget_tokens: int, tokens: int) -> Iterator[Violation]:
+    text = draft.text
+    if draft.finish != FINISHED:
+        yield _bad_form("not_finished", f"finish reason {_cut(draft.finish)!r}, not {FINISHED!r}")
+    if not text.strip():
+        yield _bad_form("empty", "the draft is empty")
+        return
+    if len(text) > DRAFT_BYTES_MAX or len(text.encode("utf-8", "surrogatepass")) > DRAFT_BYTES_MAX:
+        yield _bad_form("too_long", f"the draft is longer than {DRAFT_BYTES_MAX} bytes")
+        return
+    if "\x00" in text:
+        yield _bad_form("nul_character", f"a NUL at character {text.index(chr(0))}")
+    surrogate = _SURROGATE.search(text)
+    if surrogate:
+        yield _bad_form("lone_surrogate", f"half a surrogate pair at character {surrogate.start()}")
+    if tokens > budget_tokens:
+        yield _bad_form("over_budget", f"{tokens} tokens, budget {budget_tokens}")
+    instead = what_it_is_instead(plain(text))
+    if instead:
+        yield _bad_form(instead, f"the draft is no summary: {_cut(text)!r}")
+
+
+def _semantic(
+    draft: Draft,
+    events: Sequence[SourceEvent],
+    prior: Sequence[str],
+    unknown_refs: Sequence[str],
+    facts: Sequence[Anchor],
+) -> Iterator[Violation]:
+    for ref in unknown_refs:
+        yield Violation(
+            failure=FailureClass.SEMANTIC, rule="invented_reference", detail=f"no covered event holds {_cut(ref)!r}"
+        )
+    told: set[Claim] = set()
+    for claim in false_claims(plain(draft.text), events, prior, facts):
+        if claim not in told:
+            told.add(claim)
+            why = _WHY[claim.rule].format(subject=repr(_cut(claim.subject)))
+            yield Violation(failure=FailureClass.SEMANTIC, rule=claim.rule, detail=f"{why}: {_cut(claim.sentence)!r}")
+
+
+def _bad_form(rule: str, detail: str) -> Violation:
+    return Violation(failure=FailureClass.MALFORMED, rule=rule, detail=detail)
+
+
+def _cut(text: str) -> str:
+    line = one_line(text[: 4 * DETAIL_CHARS_MAX])
+    return line if len(line) <= DETAIL_CHARS_MAX else f"{line[: DETAIL_CHARS_MAX - 1]}…"

@@ -1,0 +1,1 @@
+"""Stores: where events, summaries, lineage and checkpoints are kept."""

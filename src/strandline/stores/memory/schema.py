@@ -1,0 +1,53 @@
+"""The tables of one workflow."""
+
+from __future__ import annotations
+
+from strandline.model.candidate import Attempt, Candidate
+from strandline.model.checkpoint import Checkpoint
+from strandline.model.event import Event
+from strandline.model.lineage import LineageEntry, LineageKind, WorkflowHead
+from strandline.model.outcome import ForeignSummary
+from strandline.model.register import Fact
+from strandline.model.segment import Segment
+from strandline.model.summary import DroppedRef, Summary
+from strandline.model.view import ViewHead
+from strandline.stores.memory.tables import ONLY, Moment, Table
+
+
+class Tables:
+    """What is kept of one workflow, and by what it is looked up."""
+
+    def __init__(self) -> None:
+        self.head: Table[int, WorkflowHead] = Table("workflow")
+        self.event_count: Table[int, int] = Table("event_count")
+        self.events: Table[int, Event] = Table("event", log=lambda event: ONLY, by_key=lambda event: event.key)
+        self.refs: Table[int, tuple[int, str]] = Table("ref", text=lambda row: row[1])
+        self.sightings: Table[tuple[int, int], tuple[int, int, bool]] = Table("event_ref", ref=lambda row: row[1])
+        self.facts: Table[tuple[int, int], Fact] = Table(
+            "register_fact", about=lambda fact: (fact.key.kind, fact.key.subject)
+        )
+        self.standing: Table[int, dict[tuple[int, int], Fact]] = Table("standing")
+        self.views: Table[str, ViewHead] = Table("view_head")
+        self.candidates: Table[str, Candidate] = Table("candidate")
+        self.attempts: Table[str, Attempt] = Table("attempt", candidate=lambda attempt: attempt.candidate_id)
+        self.segments: Table[str, Segment] = Table("segment")
+        self.summaries: Table[int, Summary] = Table("summary", summary_id=lambda summary: summary.summary_id)
+        self.changes: Table[int, dict[int, DroppedRef]] = Table("dropped_ref")
+        self.foreign: Table[str, ForeignSummary] = Table("foreign_summary")
+        self.lineage: Table[int, LineageEntry] = Table(
+            "lineage",
+            order=lambda entry: ONLY,
+            op_key=lambda entry: entry.op_key,
+            restored=lambda entry: entry.name if entry.kind is LineageKind.RESTORE else None,
+        )
+        self.checkpoints: Table[int, Checkpoint] = Table(
+            "checkpoint", sort=lambda checkpoint: (checkpoint.name, checkpoint.context_free)
+        )
+
+
+class Facet:
+    """A way into the tables, at one moment."""
+
+    def __init__(self, tables: Tables, moment: Moment) -> None:
+        self._tables = tables
+        self._moment = moment

@@ -1,0 +1,126 @@
+"""The store: its workflows, their locks, and the life of a transaction."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from strandline.errors import InvalidInputError, StoreUnavailableError
+from strandline.limits import STORE_BUSY_TIMEOUT_S
+from strandline.model.ids import Scope
+from strandline.ports import Transaction
+from strandline.stores.memory.facets import (
+    MemoryCheckpoints,
+    MemoryJobs,
+    MemoryLineage,
+    MemoryLog,
+    MemoryRefs,
+    MemoryRegister,
+    MemorySummaries,
+    MemoryViews,
+)
+from strandline.stores.memory.schema import Tables
+from strandline.stores.memory.tables import History, Moment
+
+DIGEST_KEY_BYTES: Final = 32
+
+
+class MemoryTransaction:
+    """`ports.Transaction` over the tables of one workflow, at one moment."""
+
+    def __init__(self, tables: Tables, moment: Moment) -> None:
+        self.log = MemoryLog(tables, moment)
+        self.refs = MemoryRefs(tables, moment)
+        self.register = MemoryRegister(tables, moment)
+        self.views = MemoryViews(tables, moment)
+        self.jobs = MemoryJobs(tables, moment)
+        self.summaries = MemorySummaries(tables, moment)
+        self.lineage = MemoryLineage(tables, moment)
+        self.checkpoints = MemoryCheckpoints(tables, moment)
+
+
+class _Workflow:
+    def __init__(self) -> None:
+        self.tables = Tables()
+        self.history = History()
+        self.lock = threading.Lock()
+        self.writer: int | None = None  # the thread that holds the lock
+
+
+class MemoryStore:
+    """A `strandline.ports.Store` that forgets everything when it is closed.
+
+    A read may be opened inside a write of the same thread; it sees the state before that write. A second write of the
+    same thread to the same workflow would wait for itself: it is refused.
+    """
+
+    def __init__(self, digest_key: bytes) -> None:
+        if len(digest_key) != DIGEST_KEY_BYTES:
+            raise InvalidInputError(f"a digest key has {DIGEST_KEY_BYTES} bytes, not {len(digest_key)}")
+        self._digest_key = digest_key
+        self._workflows: dict[Scope, _Workflow] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def digest_key(self) -> bytes:
+        return self._digest_key
+
+    @contextmanager
+    def read(self, scope: Scope) -> Iterator[Transaction]:
+        workflow = self._open_workflows().get(scope) or _Workflow()
+        moment = workflow.history.begin_read()
+        try:
+            yield MemoryTransaction(workflow.tables, moment)
+        finally:
+            workflow.history.end_read(moment)
+
+    @contextmanager
+    def write(self, scope: Scope) -> Iterator[Transaction]:
+        with self._lock:
+            workflow = self._open_workflows().setdefault(scope, _Workflow())
+        if workflow.writer == threading.get_ident():
+            raise StoreUnavailableError(f"this thread is writing to {str(scope)!r} already; nothing was written")
+        if not workflow.lock.acquire(timeout=STORE_BUSY_TIMEOUT_S):
+            raise StoreUnavailableError(f"{str(scope)!r} was locked for {STORE_BUSY_TIMEOUT_S} s; nothing was written")
+        try:
+            workflow.writer = threading.get_ident()
+            with self._writing(workflow.history) as moment:
+                yield MemoryTransaction(workflow.tables, moment)
+        finally:
+            workflow.writer = None
+            workflow.lock.release()
+
+    @contextmanager
+    def _writing(self, history: History) -> Iterator[Moment]:
+        moment = history.begin_write()
+        try:
+            yield moment
+            moment.commit()
+        except BaseException:
+            moment.roll_back()
+            raise
+        finally:
+            moment.end()
+
+    def scopes(self, tenant: str | None = None) -> list[Scope]:
+        with self._lock:
+            workflows = list(self._open_workflows().items())
+        found = [
+            scope for scope, workflow in workflows if workflow.history.committed and tenant in (None, scope.tenant)
+        ]
+        return sorted(found, key=lambda scope: (scope.tenant, scope.workflow))
+
+    def problems(self) -> list[str]:
+        return []
+
+    def close(self) -> None:
+        self._closed = True
+        self._workflows = {}
+
+    def _open_workflows(self) -> dict[Scope, _Workflow]:
+        if self._closed:
+            raise StoreUnavailableError("the store is closed; nothing was read or written")
+        return self._workflows

@@ -1,0 +1,1 @@
+"""What SQLite and PostgreSQL share: the statements, and the mapping between rows and model."""

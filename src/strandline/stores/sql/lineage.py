@@ -1,0 +1,120 @@
+"""The lineage and checkpoint facets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from strandline.codec import compress, decompress, pack, unpack
+from strandline.model.checkpoint import Checkpoint, CheckpointView
+from strandline.model.lineage import LineageEntry, LineageKind
+from strandline.stores.sql.session import Row, Session
+
+
+class SqlLineage:
+    """`ports.LineageFacet` over SQL."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, entry: LineageEntry) -> None:
+        self._session.run(
+            "add_lineage",
+            lineage_seq=entry.lineage_seq,
+            kind=entry.kind.value,
+            op_key=entry.op_key,
+            revision=entry.revision,
+            at_us=entry.at_us,
+            view=entry.view,
+            generation=entry.generation,
+            name=entry.name,
+            restored_seq=entry.restored_seq,
+            record=pack((entry.digest, entry.by, entry.why, entry.detail)),
+            chain=entry.chain,
+        )
+
+    def read(self, after: int, limit: int) -> list[LineageEntry]:
+        return [_to_entry(row) for row in self._session.rows("lineage", after=after, limit=limit)]
+
+    def by_op_key(self, op_key: str) -> LineageEntry | None:
+        rows = self._session.rows("lineage_by_op", op_key=op_key)
+        return _to_entry(rows[0]) if rows else None
+
+    def newest_restore(self, name: str) -> LineageEntry | None:
+        rows = self._session.rows("newest_restore", name=name)
+        return _to_entry(rows[0]) if rows else None
+
+
+def _to_entry(row: Row) -> LineageEntry:
+    lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain = row
+    place = f"lineage {lineage_seq}"
+    digest, by, why, detail = unpack(
+        record, tuple[bytes | None, str | None, str | None, Mapping[str, Any]], place
+    )
+    return LineageEntry(
+        lineage_seq=lineage_seq,
+        kind=LineageKind(kind),
+        op_key=op_key,
+        revision=revision,
+        at_us=at_us,
+        view=view,
+        generation=generation,
+        name=name,
+        restored_seq=restored_seq,
+        digest=digest,
+        by=by,
+        why=why,
+        detail=detail,
+        chain=chain,
+    )
+
+
+class SqlCheckpoints:
+    """`ports.CheckpointFacet` over SQL."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, checkpoint: Checkpoint) -> None:
+        codec, state = compress(checkpoint.state)
+        self._session.run(
+            "add_checkpoint",
+            lineage_seq=checkpoint.lineage_seq,
+            name=checkpoint.name,
+            turn=checkpoint.turn,
+            revision=checkpoint.revision,
+            branch=checkpoint.branch,
+            context_free=int(checkpoint.context_free),
+            in_flight=int(checkpoint.in_flight),
+            views=pack(checkpoint.views),
+            codec=codec,
+            state=state,
+            salt=checkpoint.salt,
+            digest=checkpoint.digest,
+        )
+
+    def newest(self, name: str, before: int, *, context_free: bool) -> Checkpoint | None:
+        rows = self._session.rows("newest_checkpoint", name=name, before=before, context_free=int(context_free))
+        return _to_checkpoint(rows[0]) if rows else None
+
+    def all(self) -> Iterator[Checkpoint]:
+        for row in self._session.stream("all_checkpoints"):
+            yield _to_checkpoint(row)
+
+
+def _to_checkpoint(row: Row) -> Checkpoint:
+    (name, lineage_seq, turn, revision, branch, context_free, in_flight, views, codec, state, salt, digest) = row
+    place = f"checkpoint {lineage_seq}"
+    return Checkpoint(
+        name=name,
+        lineage_seq=lineage_seq,
+        turn=turn,
+        revision=revision,
+        branch=branch,
+        context_free=bool(context_free),
+        in_flight=bool(in_flight),
+        views=unpack(views, tuple[CheckpointView, ...], place),
+        state=decompress(codec, state, place),
+        salt=salt,
+        digest=digest,
+    )

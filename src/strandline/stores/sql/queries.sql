@@ -1,0 +1,344 @@
+-- Every statement of the store, one text for SQLite and PostgreSQL. A block begins with `-- name:`; what stands
+-- beside the lock or the compare-and-swap says why it is there. Each statement
+-- is bound to :tenant_id, but for those that find or make a tenant (I21).
+
+-- ------------------------------------------------------------------------------------------ tenants, workflows, names
+
+-- name: find_tenant
+SELECT tenant_id FROM tenant WHERE name = :name
+
+-- name: add_tenant
+INSERT INTO tenant (name, created_us) VALUES (:name, :created_us)
+
+-- name: find_workflow
+SELECT workflow_id FROM workflow WHERE tenant_id = :tenant_id AND name = :name
+
+-- name: add_workflow
+INSERT INTO workflow (tenant_id, name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id,
+    live_events, row_digest)
+VALUES (:tenant_id, :name, 0, :chain, 0, :chain, 0, 0, 0, 0, :row_digest)
+
+-- name: scopes
+SELECT t.name, w.name FROM workflow w JOIN tenant t ON t.tenant_id = w.tenant_id
+WHERE CAST(:tenant AS TEXT) IS NULL OR t.name = :tenant
+ORDER BY t.name, w.name
+
+-- The lock: the first statement of every writing transaction touches this row, so writers of one workflow queue here
+-- and a rollback leaves no gap in seq or lineage_seq (I1, I13).
+-- name: lock_head
+UPDATE workflow SET revision = revision WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
+
+-- name: head
+SELECT name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id, live_events, row_digest
+FROM workflow WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
+
+-- name: set_head
+UPDATE workflow SET revision = :revision, chain = :chain, lineage_seq = :lineage_seq, lineage_chain = :lineage_chain,
+    branch = :branch, summary_no = :summary_no, ref_id = :ref_id, live_events = :live_events, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
+
+-- name: names
+SELECT name_id, name FROM name_dict WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
+
+-- name: add_name
+INSERT INTO name_dict (tenant_id, workflow_id, name_id, name) VALUES (:tenant_id, :workflow_id, :name_id, :name)
+
+-- ------------------------------------------------------------------------------------------ log
+
+-- name: insert_event
+INSERT INTO event (tenant_id, workflow_id, seq, branch, kind, actor_id, audience_id, at_us, key, call_seq,
+    basis_view_id, basis_generation, basis_revision, envelope, refs, format, codec, body, salt, body_digest, chain)
+VALUES (:tenant_id, :workflow_id, :seq, :branch, :kind, :actor_id, :audience_id, :at_us, :key, :call_seq,
+    :basis_view_id, :basis_generation, :basis_revision, :envelope, :refs, :format, :codec, :body, :salt,
+    :body_digest, :chain)
+
+-- name: read_events
+SELECT seq, branch, kind, actor_id, audience_id, at_us, key, call_seq, basis_view_id, basis_generation,
+    basis_revision, envelope, refs, format, codec, body, salt, body_digest, chain
+FROM event
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND seq BETWEEN :from_seq AND :through_seq
+ORDER BY seq
+
+-- name: event_by_key
+SELECT seq FROM event
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND key = :key
+ORDER BY key_epoch DESC LIMIT 1
+
+-- name: count_events
+SELECT count(*) FROM event WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
+
+-- ------------------------------------------------------------------------------------------ references
+
+-- name: ref_by_text
+SELECT ref_id, row_digest FROM ref WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND text = :text
+
+-- name: ref_by_id
+SELECT text, row_digest FROM ref WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND ref_id = :ref_id
+
+-- name: add_ref
+INSERT INTO ref (tenant_id, workflow_id, ref_id, text, row_digest)
+VALUES (:tenant_id, :workflow_id, :ref_id, :text, :row_digest)
+
+-- name: all_refs
+SELECT ref_id FROM ref WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY ref_id
+
+-- name: add_sighting
+INSERT INTO event_ref (tenant_id, workflow_id, ref_id, seq, declared)
+VALUES (:tenant_id, :workflow_id, :ref_id, :seq, :declared)
+
+-- name: sightings
+SELECT seq, declared FROM event_ref
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND ref_id = :ref_id AND seq <= :through_seq
+ORDER BY seq DESC LIMIT :limit
+
+-- name: all_sightings
+SELECT seq, ref_id, declared FROM event_ref
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY seq, ref_id
+
+-- ------------------------------------------------------------------------------------------ register
+
+-- name: begin_fact
+INSERT INTO register_fact (tenant_id, workflow_id, from_seq, ordinal, kind, subject, holder, state, source_seq,
+    through_seq, lane, audience, expires_us, row_digest)
+VALUES (:tenant_id, :workflow_id, :from_seq, :ordinal, :kind, :subject, :holder, :state, :source_seq,
+    :through_seq, :lane, :audience, :expires_us, :row_digest)
+
+-- name: end_fact
+UPDATE register_fact SET through_seq = :through_seq, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND from_seq = :from_seq AND ordinal = :ordinal
+
+-- name: facts_standing
+SELECT from_seq, ordinal, kind, subject, holder, state, source_seq, through_seq, lane, audience, expires_us, row_digest
+FROM register_fact
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND through_seq IS NULL
+ORDER BY from_seq, ordinal
+
+-- Facts that held just after :seq: those that stand now, and those that ended later.
+-- name: facts_as_of
+SELECT from_seq, ordinal, kind, subject, holder, state, source_seq, through_seq, lane, audience, expires_us, row_digest
+FROM register_fact
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND from_seq <= :seq
+    AND (through_seq IS NULL OR through_seq >= :seq)
+ORDER BY from_seq, ordinal
+
+-- name: newest_fact
+SELECT from_seq, ordinal, kind, subject, holder, state, source_seq, through_seq, lane, audience, expires_us, row_digest
+FROM register_fact
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND subject = :subject AND kind = :kind
+ORDER BY from_seq DESC, ordinal DESC LIMIT 1
+
+-- name: all_facts
+SELECT from_seq, ordinal, kind, subject, holder, state, source_seq, through_seq, lane, audience, expires_us, row_digest
+FROM register_fact WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY from_seq, ordinal
+
+-- ------------------------------------------------------------------------------------------ views
+
+-- name: view
+SELECT view_id, name, audiences, audience_version, budget, generation, summary_no, watermark, moved_lineage_seq,
+    fence, lease_attempt, lease_until_us, row_digest
+FROM view_head WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name
+
+-- name: all_views
+SELECT view_id, name, audiences, audience_version, budget, generation, summary_no, watermark, moved_lineage_seq,
+    fence, lease_attempt, lease_until_us, row_digest
+FROM view_head WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY view_id
+
+-- name: add_view
+INSERT INTO view_head (tenant_id, workflow_id, view_id, name, audiences, audience_version, budget, generation,
+    summary_no, watermark, moved_lineage_seq, fence, lease_attempt, lease_until_us, row_digest)
+VALUES (:tenant_id, :workflow_id, :view_id, :name, :audiences, :audience_version, :budget, :generation,
+    :summary_no, :watermark, :moved_lineage_seq, :fence, :lease_attempt, :lease_until_us, :row_digest)
+
+-- Everything of a view but its pointer: only move_pointer moves that.
+-- name: set_view
+UPDATE view_head SET audiences = :audiences, audience_version = :audience_version, budget = :budget, fence = :fence,
+    lease_attempt = :lease_attempt, lease_until_us = :lease_until_us, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view_id = :view_id
+    AND generation = :generation AND summary_no = :summary_no AND watermark = :watermark
+    AND moved_lineage_seq = :moved_lineage_seq
+
+-- The compare-and-swap (I6). The engine has checked the same under the head's lock; this is the second assertion:
+-- the generation is still the base, the fence is the attempt's own, and this attempt's draft is VALIDATED.
+-- name: move_pointer
+UPDATE view_head SET generation = :generation, summary_no = :summary_no, watermark = :watermark,
+    moved_lineage_seq = :moved_lineage_seq, lease_attempt = :lease_attempt, lease_until_us = :lease_until_us,
+    row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view_id = :view_id
+    AND generation = :base_generation AND fence = :fence AND :generation > :base_generation
+    AND EXISTS (SELECT 1 FROM attempt a
+        WHERE a.tenant_id = :tenant_id AND a.workflow_id = :workflow_id AND a.attempt_id = :attempt_id
+            AND a.fence = :fence AND a.state = 'validated')
+
+-- ------------------------------------------------------------------------------------------ candidates, attempts
+
+-- name: candidate
+SELECT candidate_id, view, audience_version, plan, recipe, state, created_us, not_before_us, row_digest
+FROM candidate WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND candidate_id = :candidate_id
+
+-- name: all_candidates
+SELECT candidate_id, view, audience_version, plan, recipe, state, created_us, not_before_us, row_digest
+FROM candidate WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY created_us, candidate_id
+
+-- name: add_candidate
+INSERT INTO candidate (tenant_id, workflow_id, candidate_id, view, audience_version, plan, recipe, state, created_us,
+    not_before_us, row_digest)
+VALUES (:tenant_id, :workflow_id, :candidate_id, :view, :audience_version, :plan, :recipe, :state, :created_us,
+    :not_before_us, :row_digest)
+
+-- name: set_candidate_state
+UPDATE candidate SET state = :state, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND candidate_id = :candidate_id
+
+-- name: attempts
+SELECT attempt_id, candidate_id, number, fence, state, started_us, ended_us, failure, failure_text, drafts,
+    draft_digest, verdict, summary_no, row_digest
+FROM attempt WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND candidate_id = :candidate_id
+ORDER BY number
+
+-- name: add_attempt
+INSERT INTO attempt (tenant_id, workflow_id, attempt_id, candidate_id, number, fence, state, started_us, ended_us,
+    failure, failure_text, drafts, draft_digest, verdict, summary_no, row_digest)
+VALUES (:tenant_id, :workflow_id, :attempt_id, :candidate_id, :number, :fence, :state, :started_us, :ended_us,
+    :failure, :failure_text, :drafts, :draft_digest, :verdict, :summary_no, :row_digest)
+
+-- Write-once: a row is settled from the state that its owner knows, under the owner's fence, and a stored draft is
+-- never replaced by another (I6).
+-- name: settle_attempt
+UPDATE attempt SET fence = :fence, state = :state, ended_us = :ended_us, failure = :failure,
+    failure_text = :failure_text, drafts = :drafts, draft_digest = :draft_digest, verdict = :verdict,
+    summary_no = :summary_no, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND attempt_id = :attempt_id
+    AND fence = :owner_fence AND state = :expected
+    AND (draft_digest IS NULL OR draft_digest = :draft_digest)
+
+-- ------------------------------------------------------------------------------------------ segments, summaries
+
+-- name: add_segment
+INSERT INTO segment (tenant_id, workflow_id, segment_id, from_seq, through_seq, event_count, level, depth, tokens,
+    source_tokens, source_digest, text, salt, text_digest, ref_ids, made_by, row_digest)
+VALUES (:tenant_id, :workflow_id, :segment_id, :from_seq, :through_seq, :event_count, :level, :depth, :tokens,
+    :source_tokens, :source_digest, :text, :salt, :text_digest, :ref_ids, :made_by, :row_digest)
+
+-- name: segment_exists
+SELECT 1 FROM segment WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND segment_id = :segment_id
+
+-- name: add_summary
+INSERT INTO summary (tenant_id, workflow_id, summary_no, summary_id, view, base_no, generation, compactions,
+    watermark, event_count, source_digest, depth, tokens, token_counter, anchors, ledger, anchors_text, ledger_text,
+    ref_ids, salt, text_digest, refs_seen, dropped_count, manifest_digest, revision, row_digest)
+VALUES (:tenant_id, :workflow_id, :summary_no, :summary_id, :view, :base_no, :generation, :compactions,
+    :watermark, :event_count, :source_digest, :depth, :tokens, :token_counter, :anchors, :ledger, :anchors_text,
+    :ledger_text, :ref_ids, :salt, :text_digest, :refs_seen, :dropped_count, :manifest_digest, :revision,
+    :row_digest)
+
+-- name: add_summary_segment
+INSERT INTO summary_segment (tenant_id, workflow_id, summary_no, position, segment_id)
+VALUES (:tenant_id, :workflow_id, :summary_no, :position, :segment_id)
+
+-- name: summary
+SELECT summary_no, summary_id, view, base_no, generation, compactions, watermark, event_count, source_digest, depth,
+    tokens, token_counter, anchors, ledger, anchors_text, ledger_text, ref_ids, salt, text_digest, refs_seen,
+    dropped_count, manifest_digest, revision, row_digest
+FROM summary WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_no = :summary_no
+
+-- name: summary_no
+SELECT summary_no FROM summary
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_id = :summary_id
+
+-- name: summary_segments
+SELECT s.segment_id, s.from_seq, s.through_seq, s.event_count, s.level, s.depth, s.tokens, s.source_tokens,
+    s.source_digest, s.text,    s.salt, s.text_digest, s.ref_ids, s.made_by, s.row_digest
+FROM summary_segment x JOIN segment s
+    ON s.tenant_id = x.tenant_id AND s.workflow_id = x.workflow_id AND s.segment_id = x.segment_id
+WHERE x.tenant_id = :tenant_id AND x.workflow_id = :workflow_id AND x.summary_no = :summary_no
+ORDER BY x.position
+
+-- name: add_change
+INSERT INTO dropped_ref (tenant_id, workflow_id, ref_id, summary_no, dropped, last_seq, reason)
+VALUES (:tenant_id, :workflow_id, :ref_id, :summary_no, :dropped, :last_seq, :reason)
+
+-- name: changes
+SELECT ref_id, dropped, last_seq, reason FROM dropped_ref
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_no = :summary_no ORDER BY ref_id
+
+-- The fold: of each reference the newest change along the chain of bases. A summary's number is greater than its
+-- base's, so max() finds it.
+-- name: manifest
+WITH RECURSIVE chain_of (summary_no, base_no, generation) AS (
+    SELECT summary_no, base_no, generation FROM summary
+    WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_no = :summary_no
+    UNION ALL
+    SELECT s.summary_no, s.base_no, s.generation FROM summary s JOIN chain_of c ON s.summary_no = c.base_no
+    WHERE s.tenant_id = :tenant_id AND s.workflow_id = :workflow_id
+), newest (ref_id, summary_no) AS (
+    SELECT d.ref_id, max(d.summary_no) FROM dropped_ref d JOIN chain_of c ON c.summary_no = d.summary_no
+    WHERE d.tenant_id = :tenant_id AND d.workflow_id = :workflow_id GROUP BY d.ref_id
+)
+SELECT r.text, d.ref_id, d.last_seq, c.generation, d.reason, r.row_digest
+FROM newest n
+JOIN dropped_ref d ON d.ref_id = n.ref_id AND d.summary_no = n.summary_no
+JOIN chain_of c ON c.summary_no = n.summary_no
+LEFT JOIN ref r ON r.ref_id = d.ref_id AND r.tenant_id = :tenant_id AND r.workflow_id = :workflow_id
+WHERE d.tenant_id = :tenant_id AND d.workflow_id = :workflow_id AND d.dropped = 1
+ORDER BY d.last_seq DESC, d.ref_id
+
+-- name: dropped_by
+WITH RECURSIVE chain_of (summary_no, base_no, generation) AS (
+    SELECT summary_no, base_no, generation FROM summary
+    WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_no = :summary_no
+    UNION ALL
+    SELECT s.summary_no, s.base_no, s.generation FROM summary s JOIN chain_of c ON s.summary_no = c.base_no
+    WHERE s.tenant_id = :tenant_id AND s.workflow_id = :workflow_id
+)
+SELECT c.generation, d.dropped FROM chain_of c JOIN dropped_ref d ON d.summary_no = c.summary_no
+WHERE d.tenant_id = :tenant_id AND d.workflow_id = :workflow_id AND d.ref_id = :ref_id
+ORDER BY c.summary_no DESC LIMIT 1
+
+-- name: add_foreign
+INSERT INTO foreign_summary (tenant_id, workflow_id, key, through_seq, codec, text, detail, row_digest)
+VALUES (:tenant_id, :workflow_id, :key, :through_seq, :codec, :text, :detail, :row_digest)
+ON CONFLICT (tenant_id, workflow_id, key) DO NOTHING
+
+-- name: foreign
+SELECT key, through_seq, codec, text, detail, row_digest FROM foreign_summary
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY through_seq, key
+
+-- ------------------------------------------------------------------------------------------ lineage, checkpoints
+
+-- name: add_lineage
+INSERT INTO lineage (tenant_id, workflow_id, lineage_seq, kind, op_key, revision, at_us, view, generation, name,
+    restored_seq, record, chain)
+VALUES (:tenant_id, :workflow_id, :lineage_seq, :kind, :op_key, :revision, :at_us, :view, :generation, :name,
+    :restored_seq, :record, :chain)
+
+-- name: lineage
+SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain
+FROM lineage WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND lineage_seq > :after
+ORDER BY lineage_seq LIMIT :limit
+
+-- name: lineage_by_op
+SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain
+FROM lineage WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND op_key = :op_key
+
+-- name: newest_restore
+SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain
+FROM lineage
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name AND kind = 'restore'
+ORDER BY lineage_seq DESC LIMIT 1
+
+-- name: add_checkpoint
+INSERT INTO checkpoint (tenant_id, workflow_id, lineage_seq, name, turn, revision, branch, context_free, in_flight,
+    views, codec, state, salt, digest)
+VALUES (:tenant_id, :workflow_id, :lineage_seq, :name, :turn, :revision, :branch, :context_free, :in_flight,
+    :views, :codec, :state, :salt, :digest)
+
+-- name: newest_checkpoint
+SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, codec, state, salt, digest
+FROM checkpoint
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name
+    AND context_free = :context_free AND lineage_seq < :before
+ORDER BY lineage_seq DESC LIMIT 1
+
+-- name: all_checkpoints
+SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, codec, state, salt, digest
+FROM checkpoint WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY lineage_seq

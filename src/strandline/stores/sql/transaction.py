@@ -1,0 +1,26 @@
+"""A transaction: the facets over one session."""
+
+from __future__ import annotations
+
+from strandline.stores.sql.jobs import SqlJobs
+from strandline.stores.sql.lineage import SqlCheckpoints, SqlLineage
+from strandline.stores.sql.log import SqlLog
+from strandline.stores.sql.refs import SqlRefs
+from strandline.stores.sql.register import SqlRegister
+from strandline.stores.sql.session import Names, Session
+from strandline.stores.sql.summaries import SqlSummaries
+from strandline.stores.sql.views import SqlViews
+
+
+class SqlTransaction:
+    """`ports.Transaction` over SQL."""
+
+    def __init__(self, session: Session, workflow: str) -> None:
+        self.log = SqlLog(session, Names(session), workflow)
+        self.refs = SqlRefs(session)
+        self.register = SqlRegister(session)
+        self.views = SqlViews(session)
+        self.jobs = SqlJobs(session)
+        self.summaries = SqlSummaries(session)
+        self.lineage = SqlLineage(session)
+        self.checkpoints = SqlCheckpoints(session)

@@ -1,0 +1,40 @@
+"""For tests of programs that use Strandline, and of stores and summarizers that others write (C40).
+
+- `strandline.testing.fakes`: clocks and randomness that a test owns, and a summarizer that follows a script.
+- `strandline.testing.values`: valid values of the model.
+- `strandline.testing.conformance`: the suite that every store passes. It needs pytest, and Strandline doesn't install
+  it: `pip install pytest`. This module needs only the fakes and the values, and they don't.
+"""
+
+from strandline.testing.fakes import FixedClock, ScriptedSummarizer, SeededEntropy, VirtualClock
+from strandline.testing.values import (
+    make_attempt,
+    make_candidate,
+    make_checkpoint,
+    make_dropped,
+    make_event,
+    make_fact,
+    make_foreign,
+    make_lineage,
+    make_segment,
+    make_summary,
+    make_view,
+)
+
+__all__ = [
+    "FixedClock",
+    "ScriptedSummarizer",
+    "SeededEntropy",
+    "VirtualClock",
+    "make_attempt",
+    "make_candidate",
+    "make_checkpoint",
+    "make_dropped",
+    "make_event",
+    "make_fact",
+    "make_foreign",
+    "make_lineage",
+    "make_segment",
+    "make_summary",
+    "make_view",
+]

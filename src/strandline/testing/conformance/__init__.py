@@ -1,0 +1,75 @@
+"""The suite that every store passes: the laws of `strandline.ports.Store`, each test under the law that it checks.
+
+It needs pytest. Subclass it in a test module, and say how your store is opened:
+
+    from strandline.testing.conformance import StoreConformance
+
+    class TestMyStore(StoreConformance):
+        durable = True  # what is committed is there when the store is opened again, in this process or in another
+
+        @pytest.fixture
+        def open_store(self, tmp_path):
+            return functools.partial(MyStore, str(tmp_path / "data"))
+
+`open_store` gives a callable that opens the store of this test. For a durable store each call opens the same data, and
+the callable can be pickled: races and crashes are tried with processes of their own. For any other store each call
+gives a new, empty store.
+"""
+
+import pytest
+
+# pytest explains a failed assertion only in modules that are registered before they are imported.
+pytest.register_assert_rewrite(
+    *(
+        f"strandline.testing.conformance.{module}"
+        for module in (
+            "base",
+            "durability",
+            "isolation",
+            "jobs",
+            "lineage",
+            "log",
+            "processes",
+            "races",
+            "refs",
+            "register",
+            "stage",
+            "summaries",
+            "transactions",
+            "values",
+            "views",
+        )
+    )
+)
+
+from strandline.testing.conformance.durability import DurabilityLaws  # noqa: E402
+from strandline.testing.conformance.isolation import IsolationLaws  # noqa: E402
+from strandline.testing.conformance.jobs import JobLaws  # noqa: E402
+from strandline.testing.conformance.lineage import LineageLaws  # noqa: E402
+from strandline.testing.conformance.log import LogLaws  # noqa: E402
+from strandline.testing.conformance.races import RaceLaws  # noqa: E402
+from strandline.testing.conformance.refs import RefLaws  # noqa: E402
+from strandline.testing.conformance.register import RegisterLaws  # noqa: E402
+from strandline.testing.conformance.summaries import SummaryLaws  # noqa: E402
+from strandline.testing.conformance.transactions import TransactionLaws  # noqa: E402
+from strandline.testing.conformance.values import ValueLaws  # noqa: E402
+from strandline.testing.conformance.views import ViewLaws  # noqa: E402
+
+__all__ = ["StoreConformance"]
+
+
+class StoreConformance(
+    LogLaws,
+    RefLaws,
+    RegisterLaws,
+    ViewLaws,
+    JobLaws,
+    SummaryLaws,
+    LineageLaws,
+    ValueLaws,
+    TransactionLaws,
+    IsolationLaws,
+    RaceLaws,
+    DurabilityLaws,
+):
+    """All laws of a store. Subclass it under a name that begins with `Test`."""

@@ -1,0 +1,107 @@
+"""Reference texts and sightings."""
+
+from __future__ import annotations
+
+from strandline.limits import EVENT_REFS_MAX, REFERENCE_CHARS_MAX
+from strandline.ports import Store
+from strandline.testing.conformance.base import StoreLaws
+from strandline.testing.conformance.stage import FAR, SCOPE, append, intern
+
+
+class RefLaws(StoreLaws):
+    """Laws of `RefFacet`."""
+
+    def test_new_references_are_numbered_in_the_order_given(self, store: Store) -> None:
+        """I9: from `next_id` on, without a gap; a repeated text has one number."""
+        with store.write(SCOPE) as tx:
+            append(tx)
+            assert tx.refs.intern(["b", "a", "b", "c"], 1) == {"b": 1, "a": 2, "c": 3}
+            assert tx.refs.intern([], 4) == {}
+        with store.read(SCOPE) as tx:
+            assert tx.refs.find(["a", "b", "c"]) == {"b": 1, "a": 2, "c": 3}
+            assert sorted(tx.refs.all_ids()) == [1, 2, 3]
+
+    def test_a_known_reference_keeps_its_number(self, store: Store) -> None:
+        """I9: a number stands for one text for ever; only new ones take from `next_id`."""
+        with store.write(SCOPE) as tx:
+            append(tx)
+            tx.refs.intern(["a", "b"], 1)
+        with store.write(SCOPE) as tx:
+            assert tx.refs.intern(["c", "b", "d", "a"], 3) == {"a": 1, "b": 2, "c": 3, "d": 4}
+        with store.read(SCOPE) as tx:
+            assert tx.refs.texts([1, 2, 3, 4]) == {1: "a", 2: "b", 3: "c", 4: "d"}
+
+    def test_unknown_references_are_left_out(self, store: Store) -> None:
+        """I9: the store makes no text and no number up."""
+        with store.write(SCOPE) as tx:
+            append(tx)
+            intern(tx, "a")
+            assert tx.refs.find(["b"]) == {}
+        with store.read(SCOPE) as tx:
+            assert tx.refs.find(["b", "a"]) == {"a": 1}
+            assert tx.refs.find([]) == {}
+            assert tx.refs.texts([2, 1]) == {1: "a"}
+            assert tx.refs.texts([]) == {}
+            assert tx.refs.sightings(2, FAR, 10) == []
+
+    def test_references_are_compared_exactly(self, store: Store) -> None:
+        """I9: verbatim means verbatim: case, width, accents, blanks and wildcards tell references apart."""
+        texts = [
+            "bucket-7f3a",
+            "Bucket-7f3a",
+            "bucket_7f3a",
+            "bucket%",
+            "$500",
+            "$5000",
+            " $500",
+            "$500 ",
+            "０",
+            "0",
+            "00",
+        ]
+        texts += ["é", "e\N{COMBINING ACUTE ACCENT}", "/tmp/a", "/tmp/a/", "a\nb", "a\tb", "'; --", '"', "\\", "🜁"]
+        with store.write(SCOPE) as tx:
+            append(tx)
+            numbers = intern(tx, *texts)
+            assert numbers == {text: number for number, text in enumerate(texts, start=1)}
+        with store.read(SCOPE) as tx:
+            assert tx.refs.find(texts) == numbers
+            assert tx.refs.texts(numbers.values()) == {number: text for text, number in numbers.items()}
+
+    def test_as_many_references_as_an_event_may_hold(self, store: Store) -> None:
+        """I22: EVENT_REFS_MAX in one call, the last of them as long as may be."""
+        texts = [f"ref-{number}" for number in range(1, EVENT_REFS_MAX)] + ["x" * REFERENCE_CHARS_MAX]
+        with store.write(SCOPE) as tx:
+            append(tx)
+            numbers = intern(tx, *texts)
+            tx.refs.index([(number, 1, False) for number in numbers.values()])
+        with store.read(SCOPE) as tx:
+            assert tx.refs.find(texts) == numbers
+            assert len(tx.refs.texts(numbers.values())) == EVENT_REFS_MAX
+            assert len(list(tx.refs.all_sightings())) == EVENT_REFS_MAX
+
+    def test_sightings_are_the_newest_first_up_to_a_seq(self, store: Store) -> None:
+        """I9, I16: the last-known place of a reference is found from any revision, and not more than was asked for."""
+        with store.write(SCOPE) as tx:
+            append(tx, 6)
+            intern(tx, "a", "b")
+            tx.refs.index([(1, 2, True), (2, 3, True), (1, 4, False)])
+            tx.refs.index([(1, 6, True), (1, 1, False)])
+        with store.read(SCOPE) as tx:
+            assert tx.refs.sightings(1, FAR, 10) == [(6, True), (4, False), (2, True), (1, False)]
+            assert tx.refs.sightings(1, 5, 10) == [(4, False), (2, True), (1, False)]
+            assert tx.refs.sightings(1, 4, 2) == [(4, False), (2, True)]
+            assert tx.refs.sightings(1, FAR, 1) == [(6, True)]
+            assert tx.refs.sightings(1, 0, 10) == []
+            assert tx.refs.sightings(2, FAR, 10) == [(3, True)]
+
+    def test_all_sightings_come_by_seq(self, store: Store) -> None:
+        """I9: `verify` recounts the manifest from them: all of them, as (seq, ref_id, declared)."""
+        with store.write(SCOPE) as tx:
+            append(tx, 3)
+            intern(tx, "a", "b")
+            tx.refs.index([(1, 3, False), (2, 1, True), (1, 1, False), (2, 2, True)])
+        with store.read(SCOPE) as tx:
+            found = list(tx.refs.all_sightings())
+        assert [seq for seq, _, _ in found] == [1, 1, 2, 3]
+        assert sorted(found) == [(1, 1, False), (1, 2, True), (2, 2, True), (3, 1, False)]

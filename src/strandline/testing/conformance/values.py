@@ -1,0 +1,154 @@
+"""What goes in comes out: bytes, text and numbers at their edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from strandline.model.event import Basis, BodyFormat, Envelope, EventKind, Role, Sighting
+from strandline.model.lineage import LineageKind, WorkflowHead
+from strandline.ports import Store
+from strandline.testing.conformance.base import StoreLaws
+from strandline.testing.conformance.stage import FAR, SCOPE, append, intern, record
+from strandline.testing.values import make_checkpoint, make_digest, make_event, make_fact, make_view
+
+MEGABYTE = 1024 * 1024
+BODIES = {
+    "empty": b"",
+    "a NUL": b"\0",
+    "NULs around": b"\0text\0",
+    "every byte": bytes(range(256)),
+    "UTF-8": "naïve 東京 🜁 \N{RIGHT-TO-LEFT OVERRIDE} e\N{COMBINING ACUTE ACCENT}".encode(),
+    "line ends": b"a\r\nb\rc\n",
+    "a number as text": b"1.0",
+    "1 MB of one byte": b"x" * MEGABYTE,
+    "1 MB without a pattern": b"".join(make_digest(number) for number in range(MEGABYTE // 32)),
+}
+TEXTS = [
+    "",
+    " ",
+    "\n",
+    "é",
+    "e\N{COMBINING ACUTE ACCENT}",
+    "🜁",
+    "'",
+    '"; DROP TABLE event; --',
+    "%",
+    ":name",
+    "null",
+]
+
+
+class ValueLaws(StoreLaws):
+    """Laws about values: verbatim is the product."""
+
+    @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
+    def test_a_body_is_kept_byte_for_byte(self, store: Store, body: bytes) -> None:
+        """I1, I4: long, empty, binary, text of any script; the salt too."""
+        event = replace(make_event(1, body=body), salt=bytes(8) + bytes(range(248, 256)))
+        with store.write(SCOPE) as tx:
+            tx.log.insert([event])
+        with store.read(SCOPE) as tx:
+            assert list(tx.log.read(1, 1)) == [event]
+
+    @pytest.mark.parametrize("kind", list(EventKind))
+    def test_an_event_of_each_kind_comes_back_whole(self, store: Store, kind: EventKind) -> None:
+        """I1: with an envelope, sightings and a basis in which every field says something."""
+        envelope = Envelope(
+            role=Role.ASSISTANT,
+            thread="t-1",
+            call_id="toolu_01",
+            tool="create_bucket",
+            is_error=True,
+            late=True,
+            subject="deploy",
+            granter="ann",
+            scope="production",
+            expires_us=5,
+            source_at="2026-01-01T00:00:00Z",
+            parent="p-1",
+            message_id="m-1",
+        )
+        with store.write(SCOPE) as tx:
+            append(tx)
+            intern(tx, *(f"ref-{number}" for number in range(1, 301)))
+            event = replace(
+                make_event(2, body=b'{"a":1}', key="k", branch=3),
+                kind=kind,
+                actor="publisher",
+                audience="release",
+                call_seq=1,
+                basis=Basis(view="publisher", generation=2, revision=1),
+                envelope=envelope,
+                sightings=(Sighting(ref_id=300, declared=False), Sighting(ref_id=1, declared=True)),
+                format=BodyFormat.JSON,
+            )
+            tx.log.insert([event])
+        with store.read(SCOPE) as tx:
+            assert list(tx.log.read(2, 2)) == [event]
+
+    @pytest.mark.parametrize("text", TEXTS, ids=ascii)
+    def test_text_is_kept_character_for_character(self, store: Store, text: str) -> None:
+        """I1: names, keys and envelopes; nothing is trimmed, folded, normalized, or read as a command."""
+        event = replace(
+            make_event(1, key=text),
+            actor=text,
+            audience=text,
+            envelope=Envelope(thread=text, call_id=text, tool=text, subject=text, scope=text, source_at=text),
+        )
+        fact = replace(make_fact(text, 1, holder=text), lane=text, audience=text)
+        with store.write(SCOPE) as tx:
+            tx.log.insert([event])
+            tx.register.begin([fact])
+        with store.read(SCOPE) as tx:
+            assert list(tx.log.read(1, 1)) == [event]
+            assert tx.log.by_keys([text]) == {text: event}
+            assert tx.register.newest(fact.key.kind, text) == fact
+
+    def test_integers_are_kept_up_to_the_62nd_bit(self, store: Store) -> None:
+        """I1, I13: no counter, time or number loses a digit, as it would in a double."""
+        big = 2**62 - 1
+        head = WorkflowHead(
+            revision=big,
+            chain=bytes(32),
+            lineage_seq=big - 1,
+            lineage_chain=bytes(32),
+            branch=big - 2,
+            summary_no=big - 3,
+            ref_id=big - 4,
+            live_events=big - 5,
+        )
+        event = replace(
+            make_event(big),
+            at_us=big - 6,
+            call_seq=big - 7,
+            envelope=Envelope(expires_us=big - 8),
+            basis=Basis(view="main", generation=big - 9, revision=big - 10),
+        )
+        fact = replace(make_fact("rule", big - 11), expires_us=big - 12)
+        view = replace(make_view(fence=big - 13), lease_until_us=big - 14, budget=big - 15)
+        with store.write(SCOPE) as tx:
+            tx.log.set_head(head)
+            tx.log.insert([event])
+            tx.register.begin([fact])
+            tx.views.put(view)
+            assert tx.refs.intern(["a"], big - 16) == {"a": big - 16}
+            tx.refs.index([(big - 16, big, True)])
+        with store.read(SCOPE) as tx:
+            assert tx.log.head() == head
+            assert list(tx.log.read(big, FAR)) == [event]
+            assert tx.register.standing() == [fact]
+            assert tx.views.all() == [view]
+            assert tx.refs.texts([big - 16]) == {big - 16: "a"}
+            assert tx.refs.sightings(big - 16, FAR, 1) == [(big, True)]
+
+    @pytest.mark.parametrize("state", BODIES.values(), ids=BODIES.keys())
+    def test_an_agents_state_is_kept_byte_for_byte(self, store: Store, state: bytes) -> None:
+        """I14: exact agent state, whatever its bytes."""
+        with store.write(SCOPE) as tx:
+            append(tx)
+            checkpoint = make_checkpoint(record(tx, LineageKind.CHECKPOINT, name="main").lineage_seq, state=state)
+            tx.checkpoints.add(checkpoint)
+        with store.read(SCOPE) as tx:
+            assert tx.checkpoints.newest("main", FAR, context_free=False) == checkpoint

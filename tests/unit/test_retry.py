@@ -1,0 +1,101 @@
+"""Law (C14): each failure class has one answer, and every way of trying again has a bound (I22).
+
+Checked by a table over all classes and attempt numbers, and by the bounds of the wait over generated jitter.
+"""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strandline.errors import (
+    MalformedDraftError,
+    OutcomeUnknownError,
+    SchemaVersionError,
+    StaleRevisionError,
+    StoreUnavailableError,
+    SummarizerError,
+    TransientSummarizerError,
+)
+from strandline.limits import ATTEMPTS_MAX, LEASE_TTL_S, RETRY_BASE_S, RETRY_CAP_S
+from strandline.model.candidate import CandidateState, FailureClass
+from strandline.model.outcome import CompactionResult
+from strandline.rules.retry import RETRY_AFTER_CAP_S, Again, GiveUp, ReadBack, Rebuild, backoff_s, classify, decide
+
+jitters = st.floats(0, 1, exclude_max=True)
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (TransientSummarizerError("rate limit", retry_after_s=3.0), FailureClass.TRANSIENT),
+        (TimeoutError(), FailureClass.TRANSIENT),
+        (ConnectionError(), FailureClass.TRANSIENT),
+        (ConnectionResetError(), FailureClass.TRANSIENT),
+        (BrokenPipeError(), FailureClass.TRANSIENT),
+        (MalformedDraftError(), FailureClass.MALFORMED),
+        (SummarizerError(), FailureClass.MALFORMED),
+        (KeyError("choices"), FailureClass.MALFORMED),
+        (StoreUnavailableError(), FailureClass.STORAGE),
+        (SchemaVersionError(found=2, known=1), FailureClass.STORAGE),
+        (OutcomeUnknownError(), FailureClass.STORAGE),
+        (StaleRevisionError(expected=1, actual=2), FailureClass.CONFLICT),
+    ],
+)
+def test_each_error_has_its_class(error, failure):
+    assert classify(error) is failure
+
+
+@pytest.mark.parametrize("attempt", range(1, ATTEMPTS_MAX + 2))
+@pytest.mark.parametrize("failure", FailureClass)
+def test_each_class_has_its_answer(failure, attempt):
+    decision = decide(failure, attempt=attempt, retry_after_s=None, jitter=0.5)
+    last = attempt >= ATTEMPTS_MAX
+    expected = {
+        FailureClass.TRANSIENT: GiveUp(candidate_state=CandidateState.REJECTED, result=CompactionResult.DEAD_LETTER)
+        if last
+        else Again(delay_s=0.5 * min(RETRY_CAP_S, RETRY_BASE_S * 2 ** (attempt - 1))),
+        FailureClass.MALFORMED: GiveUp(candidate_state=CandidateState.REJECTED, result=CompactionResult.REJECTED)
+        if last
+        else Again(delay_s=0.0, tell_violations=True),
+        FailureClass.SEMANTIC: GiveUp(
+            candidate_state=CandidateState.QUARANTINED, result=CompactionResult.QUARANTINED
+        ),
+        FailureClass.CONFLICT: Rebuild(),
+        FailureClass.STORAGE: ReadBack(),
+    }
+    assert decision == expected[failure]
+
+
+@given(st.integers(1, 10_000), jitters)
+def test_the_wait_is_full_jitter_below_the_cap(attempt, jitter):
+    wait_s = backoff_s(attempt, retry_after_s=None, jitter=jitter)
+    assert 0 <= wait_s <= RETRY_CAP_S
+    assert wait_s == pytest.approx(jitter * backoff_s(attempt, retry_after_s=None, jitter=1.0))
+
+
+def test_the_wait_doubles_up_to_the_cap():
+    waits_s = [backoff_s(attempt, retry_after_s=None, jitter=1.0) for attempt in range(1, 12)]
+    assert waits_s[:3] == [RETRY_BASE_S, 2 * RETRY_BASE_S, 4 * RETRY_BASE_S]
+    assert waits_s == sorted(waits_s)
+    assert waits_s[-1] == RETRY_CAP_S
+
+
+@given(st.integers(1, 20), jitters, st.floats(allow_nan=True, allow_infinity=True))
+def test_the_wait_that_was_asked_for_is_kept_up_to_its_cap(attempt, jitter, asked_s):
+    wait_s = backoff_s(attempt, retry_after_s=asked_s, jitter=jitter)
+    assert 0 <= wait_s <= max(RETRY_CAP_S, RETRY_AFTER_CAP_S)
+    if not math.isnan(asked_s):
+        assert wait_s >= min(asked_s, RETRY_AFTER_CAP_S)
+    assert wait_s >= backoff_s(attempt, retry_after_s=None, jitter=jitter)
+
+
+def test_decide_hands_on_the_wait_that_was_asked_for():
+    decision = decide(FailureClass.TRANSIENT, attempt=1, retry_after_s=7.0, jitter=0.0)
+    assert decision == Again(delay_s=7.0)
+    assert decide(FailureClass.TRANSIENT, attempt=1, retry_after_s=1e9, jitter=0.0) == Again(delay_s=RETRY_AFTER_CAP_S)
+
+
+def test_the_longest_wait_is_shorter_than_the_lease():
+    assert max(RETRY_AFTER_CAP_S, RETRY_CAP_S) < LEASE_TTL_S
