@@ -81,7 +81,7 @@ def encode_text(text: str, place: str) -> bytes:
         ) from error
 
 
-def decode_json(data: bytes, place: str = "JSON") -> Any:
+def decode_json(data: bytes, place: str = "JSON") -> Any:  # noqa: ANN401  JSON is what it is
     """Decode a JSON value. Escapes of lone surrogates, which a transcript may hold, are kept as they stand.
 
     Raises:
@@ -297,8 +297,11 @@ def reference_source(new: NewEvent, format_: BodyFormat, body: bytes) -> tuple[s
 def _text_leaves(content: object) -> object:
     """Return a result's content without its image data."""
     if isinstance(content, list):
-        return [item.get("text") if isinstance(item, dict) and "text" in item else item for item in content
-                if not (isinstance(item, dict) and item.get("type") == "image")]
+        return [
+            item.get("text") if isinstance(item, dict) and "text" in item else item
+            for item in content
+            if not (isinstance(item, dict) and item.get("type") == "image")
+        ]
     return content
 
 

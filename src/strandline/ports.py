@@ -241,7 +241,8 @@ class ViewFacet(Protocol):
 
     def move_pointer(self, head: ViewHead, *, base_generation: int, fence: int, attempt_id: str) -> bool:
         """Replace the view's row by `head`, if its generation is base_generation and its fence is `fence`, and the
-        attempt of that id is VALIDATED under that fence; tell whether it was (I6). The one compare-and-swap."""
+        attempt of that id is VALIDATED under that fence; tell whether it was (I6). The one compare-and-swap.
+        """
         ...
 
 
@@ -270,7 +271,8 @@ class JobFacet(Protocol):
 
     def settle_attempt(self, attempt: Attempt, *, fence: int, expected: AttemptState) -> bool:
         """Replace an attempt's row, if its state is `expected` and its fence is `fence`; tell whether it was.
-        Write-once: a draft that is stored is never replaced (I6)."""
+        Write-once: a draft that is stored is never replaced (I6).
+        """
         ...
 
     def all_candidates(self) -> Iterator[Candidate]:
@@ -299,7 +301,8 @@ class SummaryFacet(Protocol):
 
     def manifest(self, summary_no: int) -> list[ManifestEntry]:
         """Return the fold of the changes along the chain of bases, the newest winning, by last_seq, newest first.
-        `generation_dropped` is the generation that the summary of the change became."""
+        `generation_dropped` is the generation that the summary of the change became.
+        """
         ...
 
     def dropped_by(self, summary_no: int, ref_id: int) -> int | None:
@@ -355,21 +358,44 @@ class Transaction(Protocol):
     """One transaction on one workflow: a snapshot when reading, the head's lock when writing."""
 
     @property
-    def log(self) -> LogFacet: ...
+    def log(self) -> LogFacet:
+        """The events."""
+        ...
+
     @property
-    def refs(self) -> RefFacet: ...
+    def refs(self) -> RefFacet:
+        """The references."""
+        ...
+
     @property
-    def register(self) -> RegisterFacet: ...
+    def register(self) -> RegisterFacet:
+        """The register."""
+        ...
+
     @property
-    def views(self) -> ViewFacet: ...
+    def views(self) -> ViewFacet:
+        """Views and their pointers."""
+        ...
+
     @property
-    def jobs(self) -> JobFacet: ...
+    def jobs(self) -> JobFacet:
+        """Candidates and attempts."""
+        ...
+
     @property
-    def summaries(self) -> SummaryFacet: ...
+    def summaries(self) -> SummaryFacet:
+        """Summaries and manifests."""
+        ...
+
     @property
-    def lineage(self) -> LineageFacet: ...
+    def lineage(self) -> LineageFacet:
+        """The lineage."""
+        ...
+
     @property
-    def checkpoints(self) -> CheckpointFacet: ...
+    def checkpoints(self) -> CheckpointFacet:
+        """Checkpoints."""
+        ...
 
 
 class Store(Protocol):

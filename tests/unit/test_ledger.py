@@ -1,5 +1,7 @@
-"""Law: the ledger never exceeds its budget, carries each reference verbatim and on a line of its own, the declared ones
-first, and is the same for the same log however often it was compacted in between."""
+"""Law: the ledger never exceeds its budget, and carries each reference verbatim on a line of its own.
+
+Declared ones come first. Scores are the same for the same log however often it was compacted in between.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,7 @@ def event(
     role: Role | None = None,
 ) -> SourceEvent:
     text = " ".join((*refs, *declared))
-    return SourceEvent(
-        seq=seq, kind=kind, role=role, actor="a", text=text, tokens=1, declared=declared, extracted=refs
-    )
+    return SourceEvent(seq=seq, kind=kind, role=role, actor="a", text=text, tokens=1, declared=declared, extracted=refs)
 
 
 def entry(ref_id: int, text: str, **fields: object) -> LedgerEntry:

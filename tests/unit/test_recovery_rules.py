@@ -76,9 +76,7 @@ def test_recover_calls_exactly_what_the_gate_answers(arguments, answer):
             recover(checkpoint_seq, LAST, in_flight, restore, replay, checkpoint_taken_in_flight=taken_in_flight)
         assert called == []
     else:
-        result = recover(
-            checkpoint_seq, LAST, in_flight, restore, replay, checkpoint_taken_in_flight=taken_in_flight
-        )
+        result = recover(checkpoint_seq, LAST, in_flight, restore, replay, checkpoint_taken_in_flight=taken_in_flight)
         assert called == [answer]
         assert result == {RecoveryTarget.CHECKPOINT: "restored", RecoveryTarget.REPLAY: "replayed"}[answer]
 

@@ -59,9 +59,7 @@ def test_each_class_has_its_answer(failure, attempt):
         FailureClass.MALFORMED: GiveUp(candidate_state=CandidateState.REJECTED, result=CompactionResult.REJECTED)
         if last
         else Again(delay_s=0.0, tell_violations=True),
-        FailureClass.SEMANTIC: GiveUp(
-            candidate_state=CandidateState.QUARANTINED, result=CompactionResult.QUARANTINED
-        ),
+        FailureClass.SEMANTIC: GiveUp(candidate_state=CandidateState.QUARANTINED, result=CompactionResult.QUARANTINED),
         FailureClass.CONFLICT: Rebuild(),
         FailureClass.STORAGE: ReadBack(),
     }

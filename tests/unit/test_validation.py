@@ -4,6 +4,7 @@ Checked by tables of wordings, one sentence each, that must be found or must pas
 (an extractive draft always passes, whatever the events hold; the verdict is total); and by drafts made to be slow.
 """
 
+import json
 import time
 
 import pytest
@@ -83,7 +84,7 @@ def test_only_stop_is_a_finished_draft(finish):
         (" \n\t\u2003 ", "empty"),
         ("fine \x00 so far", "nul_character"),
         ("fine \ud83d so far", "lone_surrogate"),
-        ("fine \udc00 so far", "lone_surrogate"),
+        ("\udc00 so far", "lone_surrogate"),
         ("---\n***\n...", "no_words"),
         ("\u200b\u200b", "no_words"),
     ],
@@ -245,6 +246,17 @@ def test_a_reference_that_a_source_only_contains_is_invented():
     assert invented_refs("See /srv/app/new.py.", set(), ["at /srv/app/new.py.bak and x/srv/app/new.py"]) == [
         "/srv/app/new.py"
     ]
+    assert invented_refs("In bucket-7f3a.", set(), ["in x/bucket-7f3a, bucket-7f3a9, my-bucket-7f3a"]) == [
+        "bucket-7f3a"
+    ]
+
+
+def test_the_end_of_a_path_that_a_source_holds_is_not_invented():
+    source = ["see src/rules/verbatim.py, and src/rules/quotes.py.bak"]
+    assert invented_refs("rules/verbatim.py has it", set(), source) == []
+    assert invented_refs("verbatim.py has it", set(), source) == []
+    assert invented_refs("rules/quotes.py has it", set(), source) == ["rules/quotes.py"]
+    assert invented_refs("les/verbatim.py has it", set(), source) == ["les/verbatim.py"]
 
 
 def test_many_references_are_looked_up_as_few_are():
@@ -312,6 +324,11 @@ APPROVED = [
     "The exception was granted.",
     "Security review is done and the release was approved.",
     "Everything is approved!",
+    "Approval for release 1.2 was granted.",
+    "Approval from Dana for release-42 has been received.",
+    "Sign-off: complete.",
+    "Approval: ✅",
+    "- [x] Security approval",
 ]
 
 NOT_APPROVED = [
@@ -437,6 +454,14 @@ def test_a_part_of_a_sentence_that_says_the_same_is_a_quote():
     assert judge("release-42 is approved by Dana", events=source).ok
 
 
+def test_a_quote_out_of_a_call_may_be_of_its_decoded_arguments():
+    payload = {"status": "approved", "body": ['Dana said "go":\nrelease-42 is approved by all']}
+    call = event(5, json.dumps(payload), kind=EventKind.TOOL_CALL, payload=payload)
+    assert judge("[5] (tracker)/tool_call: status: approved", events=[call]).ok
+    assert judge('[5] (tracker)/tool_call: status: approved … "go": release-42 is approved …', events=[call]).ok
+    assert not judge("[5] (tracker)/tool_call: status: approved by Dana", events=[call]).ok
+
+
 def test_an_approval_label_on_another_event_is_found():
     source = [event(12, "please look at release-42")]
     assert rules(judge("[12] dana/approval: please look at release-42", events=source)) == {"invented_approval"}
@@ -455,7 +480,10 @@ def test_an_approval_label_on_another_event_is_found():
         ("The security review was signed off.", approval("security-review", "eve")),
         ("release-42 is ready. It was approved.", approval("release-42", "dana")),
         ("The user approved the plan.", approval("plan", "sam")),
-        ("Dana approved release-42, and Sam deploys it on Friday with the new scripts.", approval("release-42", "dana")),
+        (
+            "Dana approved release-42, and Sam deploys it on Friday with the new scripts.",
+            approval("release-42", "dana"),
+        ),
     ],
 )
 def test_an_approval_in_force_may_be_told(text, fact):
@@ -528,6 +556,8 @@ RESOLVED = [
     "There are no outstanding issues.",
     "The oauth scope, which worried us, is now fixed.",
     "Looked at the OAuth scope. It was fixed.",
+    "- [x] oauth-scope",
+    "✅ OAuth scope",
     "The token's admin:org scope was wider than needs be; that is fixed.",
 ]
 NOT_RESOLVED = [
@@ -547,6 +577,8 @@ NOT_RESOLVED = [
     "The publisher waits until oauth-scope is resolved.",
     "Not all issues are resolved.",
     "The oauth scope needs to be addressed.",
+    "- [ ] oauth-scope",
+    "- [x] login form",
 ]
 LIFTED = [
     "The no-friday-deploy constraint was lifted.",
@@ -557,6 +589,9 @@ LIFTED = [
     "The Friday deploy rule can be ignored.",
     "The Friday deploy restriction doesn't apply.",
     "The Friday deploy constraint has been waived.",
+    "The Friday freeze was lifted.",
+    "All constraints have been lifted.",
+    "No constraints apply any more.",
     "The Friday deploy constraint is not in force any more.",
 ]
 NOT_LIFTED = [
@@ -567,6 +602,8 @@ NOT_LIFTED = [
     "Unless the Friday deploy freeze is lifted, wait.",
     "The Friday deploy script was removed.",
     "The spending limit was lifted.",
+    "The old deploy rule was removed from nginx.",
+    "All constraints are kept.",
     "Ask Sam whether the Friday deploy rule is obsolete.",
 ]
 SUCCEEDED = [
@@ -706,10 +743,11 @@ def test_a_hostile_draft_costs_linear_time(text):
     assert time.perf_counter() - started < 20  # seconds; a quadratic pass takes many minutes
 
 
-words = st.sampled_from(
-    "approved approval not release-42 granted by dana lgtm . ? , ; and but if resolved fixed closed oauth scope no-friday"
-    " deploy lifted obsolete call_9 succeeded created bucket \n the is was must be … \" ' [3] sam/message:".split(" ")
+VOCABULARY = (
+    "approved approval not release-42 granted by dana lgtm . ? , ; and but if resolved fixed closed oauth scope deploy"
+    " no-friday lifted obsolete call_9 succeeded created bucket the is was must be … \" ' [3] sam/message:"
 )
+words = st.sampled_from([*VOCABULARY.split(), "\n"])
 prose = st.lists(words, min_size=1, max_size=40).map(" ".join)
 FACTS = [ISSUE, FREEZE, REVOKED, UNKNOWN]
 

@@ -111,7 +111,9 @@ def refuse_repeated_keys(new: Sequence[NewEvent]) -> None:
     for event in new:
         if event.key is not None:
             if event.key in seen:
-                raise IdempotencyConflictError(f"the key {event.key!r} stands twice in one batch", key=event.key, seq=None)
+                raise IdempotencyConflictError(
+                    f"the key {event.key!r} stands twice in one batch", key=event.key, seq=None
+                )
             seen.add(event.key)
 
 
@@ -156,10 +158,7 @@ class LogWriter:
         if missing and expected_revision is not None and expected_revision != self._head.revision:
             raise StaleRevisionError(expected=expected_revision, actual=self._head.revision)
         added = iter(self.add(missing).seqs if missing else ())
-        seqs = tuple(
-            known[event.new.key].seq if event.new.key in known else next(added)
-            for event in prepared
-        )
+        seqs = tuple(known[event.new.key].seq if event.new.key in known else next(added) for event in prepared)
         return Appended(seqs=seqs, revision=self._head.revision, added=len(missing))
 
     def add(self, prepared: Sequence[PreparedEvent]) -> Appended:
@@ -191,9 +190,7 @@ class LogWriter:
             ref_id=max(head.ref_id, max(ref_ids.values(), default=0)),
         )
         tx.log.set_head(self._head)
-        return Appended(
-            seqs=tuple(event.seq for event in events), revision=self._head.revision, added=len(events)
-        )
+        return Appended(seqs=tuple(event.seq for event in events), revision=self._head.revision, added=len(events))
 
     def _place(self, event: PreparedEvent, seq: int, ref_ids: dict[str, int], now: int) -> Event:
         salt = self._env.entropy.salt()

@@ -61,7 +61,7 @@ def read_material(env: Environment, tx: Transaction, job: Job, part: SegmentJob)
         _check_sources(older.values(), part, events)
         digest = source_digest(EMPTY_SOURCE, (event.body_digest for event in events))
     else:
-        digest = source_digest(EMPTY_SOURCE, _digests_of(env, tx, job, part, events))
+        digest = source_digest(EMPTY_SOURCE, _digests_of(tx, job, part, events))
     return Material(
         job=part,
         events=tuple(sources),
@@ -73,9 +73,7 @@ def read_material(env: Environment, tx: Transaction, job: Job, part: SegmentJob)
     )
 
 
-def _digests_of(
-    env: Environment, tx: Transaction, job: Job, part: SegmentJob, events: Sequence[Event]
-) -> Iterable[bytes]:
+def _digests_of(tx: Transaction, job: Job, part: SegmentJob, events: Sequence[Event]) -> Iterable[bytes]:
     """Return the body digests of the whole range, though only its end is shown in full."""
     through = events[0].seq - 1 if events else part.through_seq
     for event in visible(job.view, tx.log.read(part.from_seq, through)):
@@ -154,9 +152,7 @@ class _Assembly:
         segment_tokens = sum(segment.head.tokens for segment in segments)
         standing = {ref_id for segment in segments for ref_id in segment.ref_ids}
         anchor_refs = self._standing_in(job.facts.text)
-        budget = ledger_tokens(
-            plan.budget, segments=segment_tokens, anchors=job.facts.tokens, tail=job.tail_tokens
-        )
+        budget = ledger_tokens(plan.budget, segments=segment_tokens, anchors=job.facts.tokens, tail=job.tail_tokens)
         entries = score(base.ledger if base else (), self._new, self._ids)
         known = {entry.ref_id for entry in entries}
         entries += [e for e in score((), self._reread, self._ids) if e.ref_id not in known]

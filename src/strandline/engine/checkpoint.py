@@ -40,7 +40,9 @@ def checkpoint(
     if isinstance(turn, bool) or not isinstance(turn, int) or turn < 0:
         raise InvalidInputError(f"turn {turn!r} is no count")
     if (basis is None) != context_free:
-        raise InvalidInputError("a checkpoint needs basis= (the context that the state was made from), or context_free=True")
+        raise InvalidInputError(
+            "a checkpoint needs basis= (the context that the state was made from), or context_free=True"
+        )
     encoded = encode_json(state)
     if len(encoded) > STATE_BYTES_MAX:
         raise InvalidInputError(f"a state of {len(encoded)} bytes; at most {STATE_BYTES_MAX} are allowed")

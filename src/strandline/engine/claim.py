@@ -60,7 +60,8 @@ def claim(env: Environment, job: Job) -> Claim | Refused:
         elif candidate.state not in (CandidateState.PENDING, CandidateState.VALIDATED):
             return Refused(reason=f"this job ended before: {candidate.state}", candidate_state=candidate.state)
         now = env.clock.now_us()
-        _record_fence(env, tx, view, now)
+        fence_holder(tx, view, now)
+        _record_fence(tx, view, now)
         fence = view.fence + 1
         attempt, resumed = _next_attempt(tx, job.candidate_id, fence, now)
         tx.views.put(
@@ -79,7 +80,9 @@ def _moved(tx: Transaction, job: Job, view: ViewHead) -> Refused | None:
     if (view.generation, view.audience_version) != (job.plan.base_generation, job.view.audience_version):
         return Refused(reason=f"generation {view.generation} is newer than the base that was planned on", moved=True)
     if job.recipe.strict and tx.log.head().revision != job.plan.revision:
-        return Refused(reason=f"strict: revision {tx.log.head().revision} is newer than {job.plan.revision}", moved=True)
+        return Refused(
+            reason=f"strict: revision {tx.log.head().revision} is newer than {job.plan.revision}", moved=True
+        )
     return None
 
 
@@ -95,7 +98,17 @@ def _candidate(env: Environment, job: Job) -> Candidate:
     )
 
 
-def _record_fence(env: Environment, tx: Transaction, view: ViewHead, now: int) -> None:
+def fence_holder(tx: Transaction, view: ViewHead, now: int) -> None:
+    """Mark the attempt that holds the lease as fenced: whatever it brings from now on is refused (I6)."""
+    if view.lease_attempt is None:
+        return
+    for attempt in tx.jobs.attempts(view.lease_attempt.rpartition(".")[0]):
+        if attempt.attempt_id == view.lease_attempt and attempt.state is AttemptState.RUNNING:
+            fenced = replace(attempt, state=AttemptState.FENCED, ended_us=now)
+            tx.jobs.settle_attempt(fenced, fence=attempt.fence, expected=AttemptState.RUNNING)
+
+
+def _record_fence(tx: Transaction, view: ViewHead, now: int) -> None:
     """Write down that a lease which still ran was taken away. One further ahead than its TTL counts as expired."""
     if view.lease_attempt is None or not now < view.lease_until_us <= now + int(LEASE_TTL_S * 1_000_000):
         return
@@ -114,12 +127,8 @@ def _record_fence(env: Environment, tx: Transaction, view: ViewHead, now: int) -
 
 
 def _next_attempt(tx: Transaction, candidate_id: str, fence: int, now: int) -> tuple[Attempt, bool]:
-    """Fence the attempts that still run; go on from one that is validated, or begin another."""
+    """Go on from an attempt that is validated, or begin another."""
     attempts = tx.jobs.attempts(candidate_id)
-    for attempt in attempts:
-        if attempt.state is AttemptState.RUNNING:
-            fenced = replace(attempt, state=AttemptState.FENCED, ended_us=now)
-            tx.jobs.settle_attempt(fenced, fence=attempt.fence, expected=AttemptState.RUNNING)
     for attempt in attempts:
         if attempt.state is AttemptState.VALIDATED:
             taken = replace(attempt, fence=fence)

@@ -71,7 +71,9 @@ def compact(env: Environment, order: Order) -> Verb[CompactionOutcome]:
             return _outcome(run, *result)
         if result.candidate_state is not None:
             ended = _ENDED.get(result.candidate_state, CompactionResult.CONFLICT)
-            return _outcome(run, ended, f"{result.reason}; nothing is repeated until events, budget or summarizer change")
+            return _outcome(
+                run, ended, f"{result.reason}; nothing is repeated until events, budget or summarizer change"
+            )
         if not result.moved:
             return _outcome(run, CompactionResult.CONFLICT, result.reason)
     return _outcome(run, CompactionResult.CONFLICT, f"the view moved {REPLANS_MAX} times while it was compacted")
@@ -145,9 +147,7 @@ def _draft(run: _Run, job: Job, drafts: list[Draft], violations: tuple[str, ...]
             counter=env.counter,
         )
         with run.phase("draft"):
-            draft = yield Summarize(
-                summarizer=run.order.summarizer, request=request, deadline_s=run.order.deadline_s
-            )
+            draft = yield Summarize(summarizer=run.order.summarizer, request=request, deadline_s=run.order.deadline_s)
         drafts.append(draft)
     return materials
 

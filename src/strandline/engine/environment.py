@@ -25,5 +25,5 @@ class Environment:
         for hook in self.hooks:
             try:
                 hook.emit(name, details)
-            except Exception:  # noqa: BLE001, S112  what watches the memory must not be able to harm it
+            except Exception:  # noqa: BLE001  what watches the memory must not be able to harm it
                 continue

@@ -129,17 +129,16 @@ def context_parts(snapshot: ContextView, counter: TokenCounter) -> list[ContextP
     parts: list[ContextPart] = []
     summary = snapshot.summary
     if summary is not None:
-        for segment in summary.segments:
-            head = segment.head
-            parts.append(
-                ContextPart(
-                    kind=PartKind.SEGMENT,
-                    from_seq=head.from_seq,
-                    through_seq=head.through_seq,
-                    tokens=head.tokens,
-                    text=segment.text,
-                )
+        parts += (
+            ContextPart(
+                kind=PartKind.SEGMENT,
+                from_seq=segment.head.from_seq,
+                through_seq=segment.head.through_seq,
+                tokens=segment.head.tokens,
+                text=segment.text,
             )
+            for segment in summary.segments
+        )
         for kind, text in ((PartKind.ANCHORS, summary.anchors_text), (PartKind.LEDGER, summary.ledger_text)):
             if text:
                 parts.append(
@@ -147,17 +146,17 @@ def context_parts(snapshot: ContextView, counter: TokenCounter) -> list[ContextP
                         kind=kind, from_seq=1, through_seq=summary.watermark, tokens=counter.count(text), text=text
                     )
                 )
-    for event in snapshot.tail:
-        parts.append(
-            ContextPart(
-                kind=PartKind.EVENT,
-                from_seq=event.seq,
-                through_seq=event.seq,
-                tokens=event.tokens,
-                text=event.text,
-                event=event,
-            )
+    parts += (
+        ContextPart(
+            kind=PartKind.EVENT,
+            from_seq=event.seq,
+            through_seq=event.seq,
+            tokens=event.tokens,
+            text=event.text,
+            event=event,
         )
+        for event in snapshot.tail
+    )
     return parts
 
 

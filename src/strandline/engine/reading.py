@@ -43,7 +43,9 @@ def read_log(tx: Transaction, from_seq: int, through_seq: int, workflow: str) ->
         expected += 1
         yield event
     if expected <= through_seq:
-        raise CorruptRecordError("the event is missing, and so is all after it", place=f"event {expected} of {workflow!r}")
+        raise CorruptRecordError(
+            "the event is missing, and so is all after it", place=f"event {expected} of {workflow!r}"
+        )
     head = tx.log.head()
     if through_seq == head.revision and chain != head.chain:
         raise CorruptRecordError("the last event is not the one that the head names", place=f"workflow {workflow!r}")
@@ -147,7 +149,9 @@ def read_summary(tx: Transaction, view: ViewHead) -> Summary | None:
             raise CorruptRecordError("the text does not match its digest", place=f"segment {head.segment_id!r}")
         covered = head.through_seq
     if covered != summary.watermark:
-        raise CorruptRecordError(f"its segments end at event {covered}, its watermark is {summary.watermark}", place=place)
+        raise CorruptRecordError(
+            f"its segments end at event {covered}, its watermark is {summary.watermark}", place=place
+        )
     return summary
 
 

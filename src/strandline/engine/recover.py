@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from strandline.codec import decode_json, leaf_text
 from strandline.engine.checkpoint import check_checkpoint
+from strandline.engine.claim import fence_holder
 from strandline.engine.environment import Environment
 from strandline.engine.lineage import add_entry
 from strandline.engine.read_context import Context, assemble_context, check_needs, last_known
@@ -92,6 +93,7 @@ def recover(env: Environment, request: RecoveryRequest) -> Recovery:
             return _decide(env, tx, request)
     with env.store.write(env.scope) as tx:
         for view in tx.views.all() or [UNWRITTEN_MAIN]:
+            fence_holder(tx, view, env.clock.now_us())
             tx.views.put(replace(view, fence=view.fence + 1, lease_attempt=None, lease_until_us=0))
         decided = _decide(env, tx, request)
         entry = add_entry(tx, _entry(env, tx, decided))
@@ -126,9 +128,7 @@ def _decide(env: Environment, tx: Transaction, request: RecoveryRequest) -> Reco
     snapshot = _read_snapshot(env, tx, view_name, target)
     stored = tx.views.get(view_name)
     own = stored.budget if stored else None
-    context = assemble_context(
-        snapshot, env.counter, check_budget(request.budget or own or CONTEXT_BUDGET_TOKENS)
-    )
+    context = assemble_context(snapshot, env.counter, check_budget(request.budget or own or CONTEXT_BUDGET_TOKENS))
     state = decode_json(target.state, f"checkpoint {target.lineage_seq}") if target else None
     _check_resumable(tx, request, target, state, basis, snapshot, context)
     restored = target is not None and not target.context_free

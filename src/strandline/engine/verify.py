@@ -122,15 +122,13 @@ class _WorkflowCheck:
             chain, expected = event.chain, expected + 1
             yield event
         if expected <= revision:
-            raise CorruptRecordError(f"the log ends at {expected - 1}, the head says {revision}", place=f"event {expected}")
+            raise CorruptRecordError(
+                f"the log ends at {expected - 1}, the head says {revision}", place=f"event {expected}"
+            )
 
     def _references(self, tx: Transaction) -> None:
         """The index of sightings is what the events say, and every reference has its text (C3)."""
-        indexed = 0
-        last: dict[int, int] = {}
-        for seq, ref_id, _ in tx.refs.all_sightings():
-            indexed += 1
-            last[ref_id] = seq
+        last = {ref_id: seq for seq, ref_id, _ in tx.refs.all_sightings()}
         if {ref_id: seq for ref_id, (_, seq) in self._sighted.items()} != last:
             wrong = sorted(
                 ref_id
@@ -239,7 +237,9 @@ class _WorkflowCheck:
         for candidate in tx.jobs.all_candidates():
             attempts = tx.jobs.attempts(candidate.candidate_id)
             if candidate.state is CandidateState.ACTIVE and not active & {a.summary_no for a in attempts}:
-                self._say(f"candidate {candidate.candidate_id!r}", "it is active, and no view points to its summary (I5)")
+                self._say(
+                    f"candidate {candidate.candidate_id!r}", "it is active, and no view points to its summary (I5)"
+                )
 
     def _checkpoints(self, tx: Transaction) -> None:
         for checkpoint in tx.checkpoints.all():

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
-
 class EventKind(enum.StrEnum):
     """What an event states (SPEC §2)."""
 

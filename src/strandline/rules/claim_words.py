@@ -16,8 +16,9 @@ _CONSENT: Final = r"(?:approvals?|sign-?offs?|go-?ahead|green[ -]light|thumbs[ -
 _PERMISSION: Final = r"(?:permission|consent|authori[sz]ation|clearance|waiver|exception|exemption)"
 _GIVEN: Final = (
     r"(?:granted|given|obtained|received|secured|confirmed|issued|recorded|in place|in force|in effect|stands|valid"
-    r"|done)"
+    r"|complete[d]?|done|yes|[✅✔✓☑])"
 )
+_TICK: Final = r"[✅✔✓☑]\ufe0f?|\[[xX]\]"
 _START: Final = r"(?<![\w/.`@=-])"
 _END: Final = r"(?![\w`=(]|[-/.]\w)"
 _COMPOUND: Final = (
@@ -101,8 +102,9 @@ APPROVAL: Final = Topic(
         rf"{_START}(?P<part>(?:pre-?)?approved|authori[sz]ed|signed[ -]off|green-?li(?:t|ghted)|okayed|ok['’]?(?:ed|d)"
         rf"|okay'd|ratified|endorsed|rubber-stamped|countersigned"
         rf"|cleared (?:for|to) (?:release|deploy|production|publish|publication|launch|merge|ship)){_END}",
-        rf"{_START}(?:{_CONSENT}|{_PERMISSION})(?: (?:for|of) [^,;:.]{{1,60}}?| from [^,;:.]{{1,60}}?| by [^,;:.]{{1,60}}?)?"
-        rf"(?::| -| =|'s)? (?:[\w']{{1,20}} ){{0,3}}(?P<given>{_GIVEN}|(?:never|not)(?: been)? (?:revoked|withdrawn)){_END}",
+        rf"{_START}(?:{_CONSENT}|{_PERMISSION})(?: (?:for|of|from|by) (?:[^,;:.]|\.(?=\w)){{1,80}}?)?(?::| -| =|'s)? "
+        rf"(?:[\w']{{1,20}} ){{0,3}}(?P<given>{_GIVEN}|(?:never|not)(?: been)? (?:revoked|withdrawn)){_END}",
+        rf"(?P<ticked>{_TICK}) {_FILLER}(?:approvals?|sign-?off|approve|sign off){_END}",
         rf"{_START}(?P<got>granted|gave|given|gives|got|obtained|received|secured|provided|issued) {_FILLER}{_CONSENT}"
         rf"{_COMPOUND}{_END}",
         rf"{_START}(?P<permitted>granted|gave|given) {_FILLER}{_PERMISSION}{_COMPOUND}{_END}",
@@ -125,6 +127,7 @@ RESOLVED: Final = Topic(
         *("solved", "fixed", "closed", "addressed", "remediated", "mitigated", "patched", "cleared", "settled", "done"),
         *("complete", "handled", "corrected", "eliminated", "dealt with", "taken care", "sorted out", "ironed out"),
         *("no longer", "not a", "isn't a", "went away", "is gone", "is moot", "non-issue", "no "),
+        *("✅", "✔", "✓", "☑", "[x]"),
     ),
     pattern=_compiled(
         rf"{_START}(?P<done>resolved|fixed|closed|solved|addressed|remediated|mitigated|patched|cleared|settled|done"
@@ -132,6 +135,7 @@ RESOLVED: Final = Topic(
         rf"\b(?P<gone>no longer (?:an? )?(?:issue|open|reproduc\w+|occurs?|problem|blocking|blocker|outstanding|concern"
         rf"|relevant)|(?:not|isn't) an? (?:issue|problem|concern|blocker) any ?more|went away|is gone|is moot"
         rf"|non-issue){_END}",
+        rf"(?P<ticked>{_TICK}) ",
         r"\b(?P<none>no (?:(?:open|outstanding|remaining|unresolved|known|other|further) )?"
         r"(?:issues|bugs|problems|blockers|concerns|findings)(?: (?:remain\w*|left|outstanding|open|exist))?)\b",
     ),
@@ -152,11 +156,28 @@ ALL_RESOLVED: Final = _compiled(
     r"\bno (?:issues|bugs|problems|blockers|concerns|findings) (?:remain|are left|are open|left|outstanding)",
 )
 
+_LIMITS: Final = r"(?:constraints|restrictions|rules|freezes|bans|limits|prohibitions)"
+ALL_LIFTED: Final = _compiled(
+    rf"\ball(?: of)?(?: the)?(?: \w+)? {_LIMITS} (?:is|are|was|were|have been|got|now)\b",
+    rf"\bno (?:more |further |remaining )?{_LIMITS} (?:remain|apply|are left|are in force|left)\b",
+)
 LIFTED: Final = Topic(
     name="lifted",
     cues=(
         *("lifted", "waived", "obsolete", "rescinded", "relaxed", "superseded", "repealed", "outdated", "overridden"),
-        *("void", "moot", "no longer", "apply", "not in ", "ignore", "allowed", "permitted", "removed", "dropped"),
+        *(
+            "void",
+            "moot",
+            "no longer",
+            "apply",
+            "not in ",
+            "ignore",
+            "no ",
+            "allowed",
+            "permitted",
+            "removed",
+            "dropped",
+        ),
         *("disabled", "ended", "cancel", "expired", "withdrawn", "revoked", "suspended", "over"),
     ),
     pattern=_compiled(
@@ -167,6 +188,7 @@ LIFTED: Final = Topic(
         r"|(?:is|are) not in (?:force|effect)|not in (?:force|effect) any ?more"
         r"|(?:can|may) (?:now )?(?:be )?ignored?|(?:now|again) (?:allowed|permitted)"
         r"|(?:allowed|permitted) (?:now|again))\b",
+        rf"\b(?P<strong_none>no (?:more |further |remaining )?{_LIMITS} (?:remain|apply|are left|are in force|left))\b",
         rf"{_START}(?P<weak>removed|dropped|disabled|ended|cancell?ed|expired|withdrawn|revoked|suspended|over){_END}",
     ),
 )

@@ -21,6 +21,7 @@ from strandline.model.event import EventKind, SourceEvent
 from strandline.model.register import FactKind, FactState
 from strandline.model.summary import Anchor
 from strandline.rules.claim_words import (
+    ALL_LIFTED,
     ALL_RESOLVED,
     APPROVAL,
     APPROVAL_WORDS,
@@ -62,9 +63,9 @@ def false_claims(
     """Yield each claim of a plain draft that a fact contradicts, or that no fact backs, in the order of the draft."""
     judge = _Judge(events, facts)
     folded = draft.casefold()
-    if f"/{EventKind.APPROVAL}" not in folded and not any(topic.cued(folded) for topic in judge.topics):
+    if f"/{EventKind.APPROVAL}" not in folded and not judge.cued(folded):
         return
-    sources = Sources(events, prior, judge.hears)
+    sources = Sources(events, prior, touches=judge.cued, mentions=judge.hears)
     seen: set[Sentence] = set()
     for sentence in sentences(draft):
         if sentence in seen or not (judge.hears(sentence.text) or sentence.kind == EventKind.APPROVAL):
@@ -109,6 +110,11 @@ class _Subject:
             return False
         return len(self._names & said) >= self._names_min
 
+    def touched_by(self, said: frozenset[str]) -> bool:
+        """Tell whether all numbers and half of the names of the subject are said."""
+        shared = len((self._names - GENERIC_SUBJECTS) & said)
+        return self._numbers <= said and shared > 0 and 2 * shared >= len(self._names)
+
     def meant_by(self, said: frozenset[str]) -> bool:
         """Tell whether the subject is named, or enough words of the text are said.
 
@@ -146,6 +152,10 @@ class _Judge:
         holders = {word for fact in (*self._approvals, *self._revocations) for word in fact.holder}
         self._people = frozenset(actors | holders) - GENERIC_HOLDERS
 
+    def cued(self, folded: str) -> bool:
+        """Tell, fast, whether a text in lower case may mention a topic on which there is something to say."""
+        return any(topic.cued(folded) for topic in self.topics)
+
     def hears(self, text: str) -> bool:
         """Tell whether the text mentions a topic on which there is something to say."""
         return any(topic.mentions(text) for topic in self.topics)
@@ -160,15 +170,25 @@ class _Judge:
                 everything = bool(ALL_RESOLVED.search(sentence.text))
                 yield from _about("open_issue_resolved", sentence, clause, self._issues, everything=everything)
         elif topic is LIFTED:
-            limits = bool(words(clause) & LIMIT_WORDS)
-            strong = topic.strong(sentence.text, at)
-            yield from _about(
-                "constraint_lifted", sentence, clause, [fact for fact in self._constraints if strong or limits]
-            )
+            yield from self._lifting(sentence, clause, strong=topic.strong(sentence.text, at))
         else:
             for call in self._calls:
                 if call.meant_by(clause):
                     yield Claim(rule="unknown_call_succeeded", sentence=sentence.text, subject=call.anchor.key.subject)
+
+    def _lifting(self, sentence: Sentence, clause: str, *, strong: bool) -> Iterator[Claim]:
+        """A weak wording ("removed") speaks of a constraint only next to a word for one; both together need less."""
+        limits = bool(words(clause) & LIMIT_WORDS)
+        if strong or limits:
+            everything = bool(ALL_LIFTED.search(sentence.text))
+            yield from _about(
+                "constraint_lifted",
+                sentence,
+                clause,
+                self._constraints,
+                everything=everything,
+                touched=strong and limits,
+            )
 
     def _approval(self, sentence: Sentence, clause: str, at: int) -> Iterator[Claim]:
         if any(asserted(sentence.text, found.start()) for found in REVOKED.finditer(sentence.text)):
@@ -230,13 +250,20 @@ def _subjects(facts: Iterable[Anchor], kind: FactKind) -> list[_Subject]:
 
 
 def _about(
-    rule: str, sentence: Sentence, clause: str, facts: Iterable[_Subject], *, everything: bool = False
+    rule: str,
+    sentence: Sentence,
+    clause: str,
+    facts: Iterable[_Subject],
+    *,
+    everything: bool = False,
+    touched: bool = False,
 ) -> Iterator[Claim]:
+    """Yield a claim for each fact that the clause is about; `touched`: half of a subject's words will do."""
     said = words(clause)
     if len(said) <= 1:  # "It is fixed.": what it speaks of stands before
         said |= words(sentence.before)
     for fact in facts:
-        if everything or fact.meant_by(said):
+        if everything or fact.meant_by(said) or (touched and fact.touched_by(said)):
             yield Claim(rule=rule, sentence=sentence.text, subject=fact.anchor.key.subject)
 
 

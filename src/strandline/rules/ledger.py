@@ -4,7 +4,7 @@ Declared references come first. The others are ranked by the likelihood that the
 they take; the logarithm of it is
 
     log2 Σ over sightings of 2^(seq / H) / √k   how often, and among how many in one event: k distinct references there
-    + USE_GAIN      if agent or user have used it: a reference that only a tool has shown is needed four to eight times less
+    + USE_GAIN      if agent or user have used it: what only a tool has shown is needed four to eight times less
     + CLASS_GAINS   paths come back more often; a name in code is spelled out again where the code is read again
     - log2(1 + age / AGE_EVENTS)   age: events since it was last sighted
     - log2(1 + length)

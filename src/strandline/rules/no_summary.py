@@ -24,8 +24,8 @@ _PLACEHOLDER: Final = re.compile(
             (?:\ (?:goes|will\ go|to\ go|comes|here|of\ the\ conversation|pending|unavailable|not\ available|tbd))*
         | (?:insert|add|put|write|your)\ (?:\w+\ ){0,4}(?:text|content|here)
         | no\ summary(?:\ (?:available|provided|generated|possible))?
-        | todo(?:\W{0,3}[:–—-][^\n]{0,100})? | tbd | fixme | n/?a | none | null | nil | nan | undefined | empty | string | text
-        | true | false | placeholder(?:\ \w+)? | lorem\ ipsum[^\n]{0,2000} | ok(?:ay)? | done | sure | test
+        | todo(?:\W{0,3}[:–—-][^\n]{0,100})? | tbd | fixme | n/?a | none | null | nil | nan | undefined | empty | string
+        | text | true | false | placeholder(?:\ \w+)? | lorem\ ipsum[^\n]{0,2000} | ok(?:ay)? | done | sure | test
         | (?:(?:sure|certainly|of\ course|ok|okay|absolutely)\W{1,4})?(?:here(?:'s|\ is)|below\ is)\ [^\n]{0,40}summary
             [^\n]{0,80}[:.]
     )[\W_]*""",
@@ -36,9 +36,9 @@ _REFUSAL: Final = re.compile(
         (?:i'?m|i\ am|we\ are|we're)\ (?:(?:very|so|really)\ )?(?:sorry|afraid\ i|(?:unable|not\ able)\ to\ (?:help
             |assist|comply|summari[sz]|provide|fulfil|generat|creat|produc|process|do|complete|answer|discuss))
         | (?:sorry|apologies|unfortunately)\W{1,3}(?:but\ )?i\b | i\ apologi[sz]e
-        | i\ (?:can(?:no|')t|can\ not|could\ not|couldn't|won't|will\ not|am\ unable\ to|must\ decline)\b(?:\W*$
-            |[^.\n]{0,40}\b(?:help|assist|comply|summari[sz]|provide|fulfil|generat|creat|produc|process|do\ that|complete
-            |answer|discuss))
+        | i\ (?:can(?:no|')t|can\ not|could\ not|couldn't|won't|will\ not|must\ decline)\b(?:\W*$
+            |[^.\n]{0,40}\b(?:help|assist|comply|summari[sz]|provide|fulfil|generat|creat|produc|process|do\ that
+            |complete|answer|discuss))
         | as\ an?\ (?:ai|large\ language|language)\b
     )""",
     re.IGNORECASE | re.VERBOSE,

@@ -89,29 +89,10 @@ def plan_compaction(
     check_budget(budget)
     here = TailPoint(seq=view.watermark, tokens_after=tail_tokens, tokens_through=0, legal=True)
     points = [here, *(point for point in tail if point.legal)]
-    segments_budget = int(budget * SEGMENTS_SHARE)
-    tail_budget = int(budget * TAIL_SHARE)
-    if through is not None:
-        point = _asked(points, through)
-    else:
-        point = _first_that_fits(points, tail_budget)
-    for _ in range(REPLANS_MAX):  # anchors may need more than their share: first the tail gives way, then the segments
-        over = anchors_at(point.seq) + point.tokens_after + segments_budget - budget
-        if over <= 0 or through is not None:
-            break
-        point = _first_that_fits(points, point.tokens_after - over)
+    point = _place(points, budget, anchors_at) if through is None else _asked(points, through)
     if point.seq == view.watermark and (context_tokens <= budget or not segments):
         return _nothing(tail, tail_tokens, budget, context_tokens)
-    anchors = anchors_at(point.seq)
-    segments_budget = min(segments_budget, budget - anchors - point.tokens_after)
-    least = SEGMENT_TOKENS_MIN * depth_bound(compactions + 1)
-    if segments_budget < least:
-        raise ContextOverflowError(
-            f"mandatory facts of {anchors} tokens and {point.tokens_after} tokens of events that can't be covered yet "
-            f"leave no room for a summary through event {point.seq}",
-            needed=anchors + point.tokens_after + least,
-            budget=budget,
-        )
+    segments_budget = _segments_budget(budget, anchors_at(point.seq), point, compactions + 1)
     merge = plan_segments(
         segments,
         compactions=compactions + 1,
@@ -132,6 +113,34 @@ def plan_compaction(
     )
 
 
+def _place(points: Sequence[TailPoint], budget: int, anchors_at: Callable[[int], int]) -> TailPoint:
+    """Return where the watermark goes: as early as the tail's share allows.
+
+    Anchors may need more than their share; then the tail gives way first, and after it the segments.
+    """
+    point = _first_that_fits(points, int(budget * TAIL_SHARE))
+    for _ in range(REPLANS_MAX):
+        over = anchors_at(point.seq) + point.tokens_after + int(budget * SEGMENTS_SHARE) - budget
+        if over <= 0:
+            break
+        point = _first_that_fits(points, point.tokens_after - over)
+    return point
+
+
+def _segments_budget(budget: int, anchors: int, point: TailPoint, compactions: int) -> int:
+    """Return the tokens of all segments: their share, or what anchors and tail leave of it (C11)."""
+    left = min(int(budget * SEGMENTS_SHARE), budget - anchors - point.tokens_after)
+    least = SEGMENT_TOKENS_MIN * depth_bound(compactions)
+    if left < least:
+        raise ContextOverflowError(
+            f"mandatory facts of {anchors} tokens and {point.tokens_after} tokens of events behind event {point.seq}, "
+            "where the watermark would stand, leave no room for a summary",
+            needed=anchors + point.tokens_after + least,
+            budget=budget,
+        )
+    return left
+
+
 def _first_that_fits(points: Sequence[TailPoint], tail_budget: int) -> TailPoint:
     """Return the first place whose tail fits; where none does, the last place."""
     return next((point for point in points if point.tokens_after <= tail_budget), points[-1])
@@ -147,7 +156,9 @@ def _asked(points: Sequence[TailPoint], through: int) -> TailPoint:
 
 
 def _nothing(tail: Sequence[TailPoint], tail_tokens: int, budget: int, context_tokens: int) -> Nothing:
-    if context_tokens > budget:
+    """Say why nothing is covered; what does not fit the budget is an error (C11)."""
+    held = tail_tokens > int(budget * TAIL_SHARE)
+    if held and context_tokens > budget:
         raise ContextOverflowError(
             "a tool call is open, and what stands behind it can't be covered before it is answered or abandoned",
             needed=context_tokens,
@@ -155,4 +166,6 @@ def _nothing(tail: Sequence[TailPoint], tail_tokens: int, budget: int, context_t
         )
     if not tail:
         return Nothing(reason="the summary covers every event")
+    if held:
+        return Nothing(reason="a tool call is open: the watermark can't pass it before it is answered or abandoned")
     return Nothing(reason=f"the {tail_tokens} tokens behind the watermark fit the tail's share of the budget")

@@ -27,12 +27,27 @@ _SPAN: Final = re.compile(r'"([^"\n]+)"')
 
 
 class Sources:
-    """The covered events and prior texts of one draft, as far as they speak of a topic that `relevant` finds."""
+    """The covered events and prior texts of one draft, as far as they speak of what the draft may claim.
 
-    def __init__(self, events: Sequence[SourceEvent], prior: Sequence[str], relevant: Callable[[str], bool]) -> None:
+    Args:
+        events: the covered events.
+        prior: the texts of older segments.
+        touches: tells, fast, whether a text in lower case may speak of it.
+        mentions: tells whether a sentence does.
+    """
+
+    def __init__(
+        self,
+        events: Sequence[SourceEvent],
+        prior: Sequence[str],
+        *,
+        touches: Callable[[str], bool],
+        mentions: Callable[[str], bool],
+    ) -> None:
         self._events = events
         self._prior = prior
-        self._relevant = relevant
+        self._touches = touches
+        self._mentions = mentions
 
     def quoted(self, sentence: Sentence, at: int, says_it: Callable[[str], bool]) -> bool:
         """Tell whether the sentence, or the quotation in it that holds the place `at`, stands verbatim in a source.
@@ -78,16 +93,16 @@ class Sources:
                 return True
         if found:
             return False
-        named = _ARGUMENT.match(part) if excerpt else None
-        if named:  # an extract writes a call's argument as `name: value`
-            return self._holds(part[named.end() :], says_it, excerpt=True)
         # it may run on over the end of a line or a sentence
-        return any(True for text in self._flat for _ in _places(part, text, whole_words=not excerpt))
+        if any(True for text in self._flat for _ in _places(part, text, whole_words=not excerpt)):
+            return True
+        named = _ARGUMENT.match(part) if excerpt else None  # an extract writes a call's argument as `name: value`
+        return named is not None and self._holds(part[named.end() :], says_it, excerpt=True)
 
     @cached_property
     def _texts(self) -> list[str]:
-        texts = (*(event.text for event in self._events), *self._prior)
-        return [text for text in map(plain, texts) if self._relevant(one_line(text))]
+        texts = [*(text for event in self._events for text in _texts_of(event)), *self._prior]
+        return [text for text in map(plain, texts) if self._touches(text.casefold())]
 
     @cached_property
     def _lines(self) -> dict[str, None]:
@@ -95,7 +110,7 @@ class Sources:
             one_line(line.text).casefold()
             for text in self._texts
             for line in sentences(text)
-            if self._relevant(line.text)
+            if self._mentions(line.text)
         )
 
     @cached_property
@@ -109,6 +124,20 @@ class Sources:
     @cached_property
     def _flat(self) -> list[str]:
         return [one_line(text).casefold() for text in self._texts]
+
+
+def _texts_of(event: SourceEvent) -> Iterator[str]:
+    """Yield the text of an event, and the strings of its payload: the text of a call is JSON, with escapes."""
+    yield event.text
+    pending = [event.payload]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            pending.extend(value.values())
+        elif isinstance(value, list | tuple):
+            pending.extend(value)
 
 
 def _places(part: str, text: str, *, whole_words: bool) -> Iterator[int]:

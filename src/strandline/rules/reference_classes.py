@@ -12,6 +12,12 @@ from typing import Final
 from strandline.limits import REFERENCE_CHARS_MAX
 from strandline.model.reference import ReferenceClass
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+HASH_CHARS_SURE: Final = 32  # from here on hexadecimal digits are a hash, also without a digit or without a letter
 HANDLE_CHARS_MIN: Final = 5
 CAMEL_CHARS_MIN: Final = 4
 
@@ -25,32 +31,35 @@ UNITS: Final = (
 
 _ATTACHED_UNITS: Final = r"[kKMBx]|[dw]|bn|r?em|pt|v[hw]|V|A|€|£"
 NUMBER: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,6}|[0-9]{1,18})(?:\.[0-9]{1,12})?"
+_QUANTITY: Final = re.compile(rf"{NUMBER}[kKM]? (?:{UNITS})")
+_URL: Final = r"[A-Za-z][A-Za-z0-9+.-]{0,31}://[\w.~:/?#@!$&*+,;=%()-]{1,511}(?<![.,;:!?*])"
 _OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})"
 _TOP_LEVEL: Final = r"(?:com|org|net|io|dev|ai|app|cloud|local|internal|example|test)"
 
-_EXTENSIONS: Final = frozenset(
-    "py pyi ipynb go rs ts tsx js jsx mjs cjs java kt kts swift rb php cs cc cpp hpp hs erl exs scala lua dart sh bash"
-    " zsh bat ps1 sql html htm css scss less vue svelte graphql proto tf json jsonl ndjson yaml yml toml ini cfg conf"
-    " xml csv tsv txt md mdx rst tex pdf doc docx xls xlsx ppt pptx png jpg jpeg gif svg webp ico mp3 mp4 wav zip gz tgz"
-    " tar bz2 xz whl jar exe dll parquet sqlite sqlite3 db log lock pem crt patch diff traj tmpl bak service c h".split()
+_EXTENSIONS: Final = _words(
+    "py pyi ipynb go rs ts tsx js jsx mjs cjs java kt kts swift rb php cs cc cpp hpp hs erl exs scala lua dart sh"
+    " bash zsh bat ps1 sql html htm css scss less vue svelte graphql proto tf json jsonl ndjson yaml yml toml ini"
+    " cfg conf xml csv tsv txt md mdx rst tex pdf doc docx xls xlsx ppt pptx png jpg jpeg gif svg webp ico mp3 mp4"
+    " wav zip gz tgz tar bz2 xz whl jar exe dll parquet sqlite sqlite3 db log lock pem crt patch diff traj tmpl"
+    " bak service c h"
 )
-_NO_FILE_STEMS: Final = frozenset(
-    "console logger math Math this self process module e event req res resp response request obj np".split()
+_NO_FILE_STEMS: Final = _words(
+    "console logger math Math this self process module e event req res resp response request obj np"
 )
 """`console.log` is code: a name with a file's extension after one of these is no file."""
 
-_PATH_ROOTS: Final = frozenset(
-    "api app apps assets backend bin build client cmd components config configs data db deploy dev dist docs etc examples"
-    " feat feature fix fixtures frontend home hooks internal lib libs main migrations models modules node_modules opt"
-    " origin packages pages pkg public refs release root routes scripts server services shared src static styles"
-    " templates test testdata tests tmp tools upstream usr utils var vendor work".split()
+_PATH_ROOTS: Final = _words(
+    "api app apps assets backend bin build client cmd components config configs data db deploy dev dist docs etc"
+    " examples feat feature fix fixtures frontend home hooks internal lib libs main migrations models modules"
+    " node_modules opt origin packages pages pkg public refs release root routes scripts server services shared"
+    " src static styles templates test testdata tests tmp tools upstream usr utils var vendor work"
 )
 """A relative path of plain words is known by its first one; `and/or` is none."""
 
-_COMMON: Final = frozenset(
-    "utf-8 utf-16 utf-32 utf_8 iso-8601 iso-8859-1 sha-1 sha-256 sha-512 sha256 sha384 sha512 base64 base32 x86_64 x86-64"
-    " github gitlab bitbucket javascript typescript postgresql mysql nosql macos iphone openai chatgpt youtube linkedin"
-    " devops graphql langchain node.js next.js vue.js".split()
+_COMMON: Final = _words(
+    "utf-8 utf-16 utf-32 utf_8 iso-8601 iso-8859-1 sha-1 sha-256 sha-512 sha256 sha384 sha512 base64 base32"
+    " x86_64 x86-64 github gitlab bitbucket javascript typescript postgresql mysql nosql macos iphone openai"
+    " chatgpt youtube linkedin devops graphql langchain node.js next.js vue.js"
 )
 """Names, in lower case, that have the form of an identifier and identify nothing."""
 
@@ -92,6 +101,7 @@ def _shapes(*shapes: tuple[ReferenceClass, str]) -> re.Pattern[str]:
 
 
 _SLASHED: Final = _shapes(
+    (ReferenceClass.URL, _URL),
     (ReferenceClass.HOST, _HOST),
     (ReferenceClass.NUMBER, _AMOUNT),
     (ReferenceClass.ISSUE, _ISSUE),
@@ -130,11 +140,13 @@ _PATH_MARK: Final = re.compile(r"[0-9_-]|\w\.\w")
 
 
 def classify(span: str) -> ReferenceClass | None:
-    """Return the class of `span` if, as a whole, it is a reference; where it may stand is the caller's question."""
+    """Return the class of `span` if, as a whole, it is a reference; the same that `extract` finds it with."""
     if len(span) > REFERENCE_CHARS_MAX:
         return None
     if span.isidentifier():
         return _of_identifier(span) if span.isascii() else None
+    if " " in span:
+        return ReferenceClass.NUMBER if _QUANTITY.fullmatch(span) else None
     if "/" in span or "\\" in span:
         match = _SLASHED.fullmatch(span)
     elif _DOTTED.fullmatch(span):
@@ -147,7 +159,7 @@ def classify(span: str) -> ReferenceClass | None:
     if found is ReferenceClass.PATH:
         return found if "/" not in span or _is_path(span) else None
     if found is ReferenceClass.HASH:
-        return found if len(span) >= 32 or not span.isdigit() else None
+        return found if len(span) >= HASH_CHARS_SURE or not span.isdigit() else None
     if found is ReferenceClass.HANDLE:
         return _of_name(span)
     if found is ReferenceClass.TICKET and span.lower() in _COMMON:
@@ -168,7 +180,7 @@ def _of_identifier(span: str) -> ReferenceClass | None:
             return ReferenceClass.HASH
         if _SOLID_HANDLE.fullmatch(span) and _DIGIT.search(span):
             return ReferenceClass.HANDLE if span.lower() not in _COMMON else None
-    elif len(span) >= 32 and _HEX.fullmatch(span):
+    elif len(span) >= HASH_CHARS_SURE and _HEX.fullmatch(span):
         return ReferenceClass.HASH
     if len(span) >= CAMEL_CHARS_MIN and _HUMP.search(span) and span.lower() not in _COMMON:
         return ReferenceClass.CAMEL_CASE
@@ -178,7 +190,7 @@ def _of_identifier(span: str) -> ReferenceClass | None:
 def _of_dotted(span: str) -> ReferenceClass | None:
     """Judge identifiers joined by single dots: a file's name, or names of a program."""
     stem, _, last = span.rpartition(".")
-    if last in _EXTENSIONS and stem not in _NO_FILE_STEMS or span in ("go.mod", "go.sum", "go.work"):
+    if (last in _EXTENSIONS and stem not in _NO_FILE_STEMS) or span in ("go.mod", "go.sum", "go.work"):
         return ReferenceClass.PATH if span.lower() not in _COMMON else None
     if "_" in span and _INNER_UNDERSCORE.search(span):
         return ReferenceClass.SNAKE_CASE

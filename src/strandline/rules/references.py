@@ -16,9 +16,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
-from strandline.limits import REFERENCE_CHARS_MAX
 from strandline.model.reference import ReferenceClass
-from strandline.rules.reference_classes import NUMBER, UNITS, classify
+from strandline.rules.reference_classes import HASH_CHARS_SURE, NUMBER, UNITS, classify
 from strandline.rules.verbatim import stands_at
 
 EXTRACTOR: Final = "refs-1"
@@ -41,7 +40,7 @@ _INTEGER_CEILING: Final = 10**511
 _BLANKED: Final = '"`()[]{}<>|;=&*!?^\0→—“”…│'
 _FINE_TOKEN: Final = re.compile(r"[\w./\\@~,:$€£%#+\-]+")
 _SIMPLE_TOKEN: Final = re.compile(r"(?:~?/|\.{0,2}/|\.)?\w{1,128}+(?:[./-]\w{1,128}+){0,64}+")
-_DULL: Final = re.compile(r"[^\w$€£#./]*+(?:[A-Za-z]?[a-z]*+|[0-9]{0,18}+)(?:['’][a-z]{1,2})?[^\w%€/]*+")
+_DULL: Final = re.compile(r"[^\w$€£#./]*+(?:[A-Za-z]?[a-z]{0,30}+|[0-9]{0,31}+)(?:['’][a-z]{1,2})?[^\w%€/]*+")
 _SEPARATOR: Final = re.compile(r"[,:+](?:(?<=[,:])(?:(?!\d)|(?<!\d.))|(?<=\+)(?!\d\d:))")
 _PART: Final = re.compile(r"[#$€£]?[^ #$€£%]+%?")
 _LEADING_NOISE: Final = ",:%+-"
@@ -142,11 +141,12 @@ _MEMO: Final = _Memo()
 def _scan(token: str) -> _Found:
     """Find the references of one token: of a run without white space and blanked characters, or of what was cut out."""
     body = token.lstrip("'+:%,").rstrip(".,:'-")
-    if body.isalpha():
-        if body.islower() or body.istitle():
+    if len(body) < HASH_CHARS_SURE:
+        if body.isalpha():
+            if body.islower() or body.istitle():
+                return ()
+        elif body.isdigit():
             return ()
-    elif body.isdigit():
-        return ()
     if _SIMPLE_TOKEN.fullmatch(body):  # the usual case: nothing continues it, and no smaller part of it can stand
         name = classify(body)
         if name is None and body[0] in "~./":
@@ -155,10 +155,9 @@ def _scan(token: str) -> _Found:
         return ((body, name),) if name else ()
     if _DULL.fullmatch(body):
         return ()
-    if " " in token:
-        return ((token, ReferenceClass.NUMBER),)
-    if "://" in token and next(_urls(token), None) == (0, len(token)):
-        return ((token, ReferenceClass.URL),) if len(token) <= REFERENCE_CHARS_MAX else ()
+    if " " in token or "://" in token:  # what was cut out; an address that could not be is none
+        name = classify(token)
+        return ((token, name),) if name else ()
     found: dict[str, ReferenceClass] = {}
     for fine in _FINE_TOKEN.findall(token):
         if len(fine) > 1 and not _DULL.fullmatch(fine):
@@ -175,7 +174,7 @@ def _of_whole(token: str) -> dict[str, ReferenceClass]:
 
 
 def _of_parts(token: str) -> dict[str, ReferenceClass]:
-    """Return the references among the parts of a token: what lies between separators, each of which ends a reference."""
+    """Return the references among the parts of a token, as the separators make them."""
     found: dict[str, ReferenceClass] = {}
     judged: dict[str, tuple[int, str, ReferenceClass] | None] = {}
     parted = _SEPARATOR.sub(" ", token).replace("..", "  ").replace("--", "  ")  # each place stays where it was

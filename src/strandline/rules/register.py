@@ -131,7 +131,9 @@ class Register:
         return RegisterStep(ended=_end_before(event, [call]), begun=_unknown_from(event, [call]), call=call)
 
     def _call(self, event: RegisterEvent) -> RegisterStep:
-        fact = self._fact(event, FactKey(kind=FactKind.CALL, subject=event.envelope.call_id or "", holder=str(event.seq)))
+        fact = self._fact(
+            event, FactKey(kind=FactKind.CALL, subject=event.envelope.call_id or "", holder=str(event.seq))
+        )
         return RegisterStep(begun=(fact,))
 
     def _answer(self, event: RegisterEvent) -> RegisterStep:
@@ -183,17 +185,13 @@ class Register:
     def _approve(self, event: RegisterEvent) -> RegisterStep:
         approval = FactKey(kind=FactKind.APPROVAL, subject=event.subject, holder=event.envelope.granter or "")
         revocation = FactKey(kind=FactKind.REVOCATION, subject=event.subject)
-        return RegisterStep(
-            ended=self._ending(event, [approval, revocation]), begun=(self._fact(event, approval),)
-        )
+        return RegisterStep(ended=self._ending(event, [approval, revocation]), begun=(self._fact(event, approval),))
 
     def _revoke(self, event: RegisterEvent) -> RegisterStep:
-        """A revocation ends every grant of its subject and stands itself, for it is mandatory too (SPEC §2, anchors)."""
+        """A revocation ends every grant of its subject, and stands itself: it is an anchor too (SPEC §2)."""
         revocation = FactKey(kind=FactKind.REVOCATION, subject=event.subject)
         grants = [k for k in self._facts if k.kind is FactKind.APPROVAL and k.subject == event.subject]
-        return RegisterStep(
-            ended=self._ending(event, [*grants, revocation]), begun=(self._fact(event, revocation),)
-        )
+        return RegisterStep(ended=self._ending(event, [*grants, revocation]), begun=(self._fact(event, revocation),))
 
     def _pin(self, event: RegisterEvent) -> RegisterStep:
         keys = [FactKey(kind=FactKind.PIN, subject=str(ref_id)) for ref_id in event.declared_ids]

@@ -19,11 +19,12 @@ from typing import Final
 from strandline.limits import DRAFT_BYTES_MAX
 from strandline.model.candidate import Draft, FailureClass, Verdict, Violation
 from strandline.model.event import EventKind, SourceEvent
+from strandline.model.reference import ReferenceClass
 from strandline.model.summary import Anchor
 from strandline.rules.claims import Claim, false_claims
 from strandline.rules.no_summary import what_it_is_instead
 from strandline.rules.references import extract
-from strandline.rules.verbatim import stands_verbatim, verbatim_subset
+from strandline.rules.verbatim import stands_at, stands_verbatim, verbatim_subset
 from strandline.rules.wording import one_line, plain
 
 VIOLATIONS_MAX: Final = 100  # told of one draft; the last one then says that there are more
@@ -82,6 +83,7 @@ def validate(
 def invented_refs(draft_text: str, known: Container[str], source_texts: Sequence[str]) -> list[str]:
     """Return the references of a draft that are neither known nor verbatim in a source, in the order of the draft.
 
+    The end of a longer path that a source holds (`rules/x.py` of `src/rules/x.py`) abbreviates, and invents nothing.
     Labels of quoted lines, `[12] actor/kind:`, hold no references.
 
     Args:
@@ -89,7 +91,8 @@ def invented_refs(draft_text: str, known: Container[str], source_texts: Sequence
         known: references that are accounted for already, such as those sighted in covered events.
         source_texts: the covered events' texts and prior texts; searched only for references that are not known.
     """
-    missing = dict.fromkeys(ref for ref in extract(_LABEL.sub("", draft_text)) if ref not in known)
+    found = extract(_LABEL.sub("", draft_text))
+    missing = [ref for ref in found if ref not in known]
     for text in source_texts:
         if not missing:
             break
@@ -97,9 +100,22 @@ def invented_refs(draft_text: str, known: Container[str], source_texts: Sequence
             standing = {ref for ref in missing if stands_verbatim(ref, text)}
         else:
             standing = verbatim_subset(missing, text)
-        for ref in standing:
-            del missing[ref]
-    return list(missing)
+        missing = [
+            ref
+            for ref in missing
+            if ref not in standing and not (found[ref] is ReferenceClass.PATH and _ends_a_path(ref, text))
+        ]
+    return missing
+
+
+def _ends_a_path(ref: str, text: str) -> bool:
+    at = text.find(f"/{ref}")
+    while at >= 0:
+        end = at + 1 + len(ref)
+        if stands_at(text[at + 1 : end + 2], 0, len(ref)):
+            return True
+        at = text.find(f"/{ref}", end)
+    return False
 
 
 def _malformed(draft: Draft, *, budget_tokens: int, tokens: int) -> Iterator[Violation]:

@@ -1,7 +1,7 @@
 """Does a reference stand verbatim in a text? The one answer to that question, for I9, I10 and I16.
 
 A substring is not enough: `$500` is a substring of `$5000`, and `/a/b` of `/a/b/c`. A reference *stands* in a text
-when at least one occurrence of it is not continued by its neighbours on either side. A neighbour continues it when it is
+when at least one occurrence of it is not continued by its neighbours on either side. One that continues it is
 
 1. a word character (a letter, a digit or `_`), whatever the reference's own edge is;
 2. a connector (`.` `-` `/` `\\` `@` `~`) that has a word character beyond it;

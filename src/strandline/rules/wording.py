@@ -26,7 +26,7 @@ _TRANSLATION: Final = {**_REWRITTEN, **_INVISIBLE}
 
 LABEL: Final = re.compile(r"\s*(?:[-•>] ?)?\[(\d{1,12})\] ?([^\n\[\]]{0,200}?)/([a-z_]{1,30}): ?")
 _SENTENCE_END: Final = re.compile(r"[.!?;][\"')\]]{0,8}\s+")
-_BULLET: Final = re.compile(r"[\s>•#+\-–—]{0,40}(?:\d{1,4}[.)]\s|\[[ xX]\]\s)?\s*")
+_BULLET: Final = re.compile(r"[\s>•#+\-–—]{0,40}(?:\d{1,4}[.)]\s|\[ \]\s)?\s*")
 _CLAUSE_END: Final = re.compile(
     r"[,;] (?:and|so) |,? (?:but|however|although|though|whereas|while|because|since) |;", re.IGNORECASE
 )
@@ -37,7 +37,8 @@ _VERSION: Final = re.compile(r"v(\d+)")
 _IDIOM: Final = re.compile(
     r"\b(?:not (?:only|just|merely)\b|no (?:doubt|further|objections?|concerns?|problems?|one objected)\b"
     r"|without (?:\w+ )?(?:objections?|issues?|conditions?|comments?|changes?|reservations?|further|problems?)\b"
-    r"|not to (?=[^,;]*\b(?:is|are|was|were|has|have been)\b)|no longer (?=pending|waiting|awaiting|blocked|open|needs?)\b)",
+    r"|not to (?=[^,;]*\b(?:is|are|was|were|has|have been)\b)"
+    r"|no longer (?=pending|waiting|awaiting|blocked|open|needs?)\b)",
     re.IGNORECASE,
 )
 

@@ -17,8 +17,8 @@ from strandline.summarizers.extractive import ExtractiveSummarizer
 class CallableSummarizer:
     """Drafts with a function that returns the text, or a Draft that also says how it ended.
 
-    A TimeoutError or ConnectionError of the function is worth another try; any other exception is a fault of the
-    function and goes to the caller of the compaction as it is, with the active summary untouched.
+    A TimeoutError or ConnectionError of the function is worth another try. Any other exception is a fault of the
+    function, and passes as it is, so that its author sees it; the active summary is untouched.
 
     Args:
         function: gets the request; stays within `request.budget_tokens`.
@@ -98,12 +98,17 @@ def as_summarizer(thing: object = None) -> Summarizer | AsyncSummarizer:
 
 
 def qualified_name(function: object) -> str:
-    """Return `module:qualname` of a function, of the function inside a partial, or of a callable object's class."""
+    """Return `module:qualname` of a function, of the function inside a partial, or of a callable object's class.
+
+    Lambdas of one scope share a name, so theirs has the line too.
+    """
     while isinstance(function, functools.partial):
         function = function.func
     named = function if hasattr(function, "__qualname__") else type(function)
     module = getattr(named, "__module__", None) or "builtins"
-    return f"{module}:{getattr(named, '__qualname__', '?')}"
+    name = f"{module}:{getattr(named, '__qualname__', '?')}"
+    code = getattr(named, "__code__", None)
+    return f"{name}:{code.co_firstlineno}" if "<lambda>" in name and code is not None else name
 
 
 def _is_async(function: object) -> bool:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from strandline.rules.wording import word_set
+
 SPAN_CHARS_MAX: Final = 400
 LINE_CHARS_READ: Final = 4_000  # of one line; what lies beyond is not looked at
 HEAD_LINES: Final = 120
@@ -55,17 +57,17 @@ _NEEDLES: Final = (
     "passed",
     "conflict",
 )
-_STATUS_WORDS: Final = frozenset(
+_STATUS_WORDS: Final = word_set(
     "decided decision chose chosen instead because therefore never rejected approved agreed confirmed fixed done"
     " completed complete finished merged committed pushed created deleted passed passes passing failed fails failing"
     " failure error errors broken cannot can't couldn't wrong bug cause caused root todo remaining pending blocked"
-    " unresolved missing blocker".split()
+    " unresolved missing blocker"
 )
 _INTENTS: Final = ("let me", "now let", "now i", "i'll", "i will", "i'm going", "let's", "first, let", "next, i")
-_ACKNOWLEDGEMENTS: Final = frozenset(
+_ACKNOWLEDGEMENTS: Final = word_set(
     "ok okay yes yep yeah no thanks thank you great perfect good nice cool sure fine right absolutely got it go ahead"
     " on continue please proceed done all set understood sounds looks lgtm hi hello hey welcome you're i see agreed do"
-    " that is this so well excellent awesome".split()
+    " that is this so well excellent awesome"
 )
 
 
@@ -77,9 +79,7 @@ class Span(NamedTuple):
     factor: float
 
 
-def prose(
-    text: str, unbroken: Sequence[str] = (), *, head: int = HEAD_LINES, tail: int = TAIL_LINES
-) -> Iterator[Span]:
+def prose(text: str, unbroken: Sequence[str] = (), *, head: int = HEAD_LINES, tail: int = TAIL_LINES) -> Iterator[Span]:
     """Yield the lines and, of long lines, the sentences of a text in which someone speaks: its head and its tail."""
     fenced = False
     opening = OPENING_FACTOR

@@ -48,9 +48,7 @@ class SqlLineage:
 def _to_entry(row: Row) -> LineageEntry:
     lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain = row
     place = f"lineage {lineage_seq}"
-    digest, by, why, detail = unpack(
-        record, tuple[bytes | None, str | None, str | None, Mapping[str, Any]], place
-    )
+    digest, by, why, detail = unpack(record, tuple[bytes | None, str | None, str | None, Mapping[str, Any]], place)
     return LineageEntry(
         lineage_seq=lineage_seq,
         kind=LineageKind(kind),

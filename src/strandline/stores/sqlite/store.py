@@ -67,7 +67,11 @@ class SqliteStore:
         if not Path(self._path).parent.is_dir():
             raise StoreUnavailableError(f"{self._path}: the folder is not there")
         connection = sqlite3.connect(
-            self._path, timeout=STORE_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256
+            self._path,
+            timeout=STORE_BUSY_TIMEOUT_S,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
         )
         connection.execute(f"PRAGMA synchronous={self._synchronous}")
         connection.execute("PRAGMA foreign_keys=ON")
@@ -164,9 +168,7 @@ class SqliteStore:
         return SqlTransaction(SqliteSession(connection, self.digest_key, ids), scope.workflow)
 
     def _find(self, connection: sqlite3.Connection, scope: Scope) -> tuple[int, int]:
-        tenant = connection.execute(
-            QUERIES["find_tenant"].text, {"name": scope.tenant}
-        ).fetchone()
+        tenant = connection.execute(QUERIES["find_tenant"].text, {"name": scope.tenant}).fetchone()
         if tenant is None:
             return UNKNOWN_ID, UNKNOWN_ID
         workflow = connection.execute(
@@ -238,7 +240,9 @@ class SqliteStore:
         """Return what SQLite's own checks find wrong."""
         with self._reader() as connection:
             found = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            return found + [f"foreign key of {row[0]} row {row[1]}" for row in connection.execute("PRAGMA foreign_key_check")]
+            return found + [
+                f"foreign key of {row[0]} row {row[1]}" for row in connection.execute("PRAGMA foreign_key_check")
+            ]
 
     def close(self) -> None:
         """Close all connections; calling it again does nothing."""

@@ -1,0 +1,197 @@
+"""The door for event loops: the same verbs, the same arguments, the same errors as `blocking`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Sequence
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+from strandline.client.blocking import Strandline, Tenant, VerifyProgress, Workflow, open
+from strandline.engine.import_transcript import Progress
+from strandline.engine.read_context import Context
+from strandline.engine.recover import Recovery
+from strandline.limits import RECALL_HITS_MAX, SUMMARIZER_DEADLINE_S
+from strandline.model.checkpoint import Checkpoint
+from strandline.model.event import Appended, Basis, NewEvent
+from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
+from strandline.model.lineage import LineageEntry
+from strandline.model.outcome import CompactionOutcome, RecallHit, VerifyReport
+from strandline.model.summary import ManifestEntry
+from strandline.model.transcript import ImportReport
+from strandline.ports import Clock, Entropy, Hook
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+async def _in_thread(call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    import asyncio  # a tenth of the start-up time, which a blocking program can do without
+
+    return await asyncio.to_thread(call, *args, **kwargs)
+
+
+class aopen:  # noqa: N801  the name is fixed by the design: await strandline.aopen(…), async with strandline.aopen(…)
+    """Open a store for an event loop. Await it, or enter it as an async context manager. Arguments are `open`'s."""
+
+    def __init__(
+        self,
+        url: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        durability: str = "full",
+        counter: object = None,
+        hooks: Sequence[Hook] = (),
+        clock: Clock | None = None,
+        entropy: Entropy | None = None,
+    ) -> None:
+        self._open = lambda: open(
+            url, create=create, durability=durability, counter=counter, hooks=hooks, clock=clock, entropy=entropy
+        )
+        self._db: AsyncStrandline | None = None
+
+    def __await__(self) -> Generator[object, object, AsyncStrandline]:
+        return self._opened().__await__()
+
+    async def _opened(self) -> AsyncStrandline:
+        return AsyncStrandline(await _in_thread(self._open))
+
+    async def __aenter__(self) -> AsyncStrandline:
+        self._db = await self._opened()
+        return self._db
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._db is not None:
+            await self._db.close()
+
+
+class AsyncStrandline:
+    """`Strandline` for an event loop: database steps run in a thread, summarizers are awaited."""
+
+    def __init__(self, db: Strandline) -> None:
+        self._db = db
+
+    async def __aenter__(self) -> AsyncStrandline:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def tenant(self, name: str) -> AsyncTenant:
+        """As `Strandline.tenant`."""
+        return AsyncTenant(self._db.tenant(name))
+
+    async def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
+        """As `Strandline.verify`."""
+        return await _in_thread(self._db.verify, progress)
+
+    async def close(self) -> None:
+        """As `Strandline.close`."""
+        await _in_thread(self._db.close)
+
+
+class AsyncTenant:
+    """`Tenant` for an event loop."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        self._tenant = tenant
+        self.name = tenant.name
+
+    def workflow(self, name: str) -> AsyncWorkflow:
+        """As `Tenant.workflow`."""
+        return AsyncWorkflow(self._tenant.workflow(name))
+
+    async def workflows(self) -> list[str]:
+        """As `Tenant.workflows`."""
+        return await _in_thread(self._tenant.workflows)
+
+
+class AsyncWorkflow:
+    """`Workflow` for an event loop: the same verbs, the same arguments, the same errors."""
+
+    def __init__(self, workflow: Workflow) -> None:
+        self._workflow = workflow
+        self.name = workflow.name
+
+    async def append(
+        self,
+        events: NewEvent | Sequence[NewEvent],
+        *,
+        expected_revision: int | None = None,
+        basis: Context | Basis | None = None,
+    ) -> Appended:
+        """As `Workflow.append`."""
+        return await _in_thread(self._workflow.append, events, expected_revision=expected_revision, basis=basis)
+
+    async def import_transcript(self, path: str | os.PathLike[str], progress: Progress | None = None) -> ImportReport:
+        """As `Workflow.import_transcript`."""
+        return await _in_thread(self._workflow.import_transcript, path, progress)
+
+    async def context(self, budget: int | None = None, needs: Sequence[str] = ()) -> Context:
+        """As `Workflow.context`."""
+        return await _in_thread(self._workflow.context, budget, needs)
+
+    async def compact(
+        self,
+        budget: int | None = None,
+        summarizer: object = None,
+        strict: bool = False,
+        *,
+        through: int | None = None,
+        when_tokens: int | None = None,
+        deadline_s: float = SUMMARIZER_DEADLINE_S,
+    ) -> CompactionOutcome:
+        """As `Workflow.compact`; a cancelled call lets the step in progress settle and gives its lease back."""
+        workflow = self._workflow
+        verb = workflow._compaction(budget, summarizer, strict, through, when_tokens, deadline_s)
+        from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
+
+        return await arun(verb, workflow._env.clock)
+
+    async def checkpoint(
+        self,
+        state: object,
+        turn: int,
+        *,
+        basis: Context | Basis | None = None,
+        name: str = DEFAULT_CHECKPOINT_NAME,
+        context_free: bool = False,
+    ) -> Checkpoint:
+        """As `Workflow.checkpoint`."""
+        return await _in_thread(
+            self._workflow.checkpoint, state, turn, basis=basis, name=name, context_free=context_free
+        )
+
+    async def recover(
+        self,
+        needs: Sequence[str] = (),
+        *,
+        name: str = DEFAULT_CHECKPOINT_NAME,
+        budget: int | None = None,
+        dry_run: bool = False,
+        prior_state: bool = False,
+    ) -> Recovery:
+        """As `Workflow.recover`."""
+        return await _in_thread(
+            self._workflow.recover, needs, name=name, budget=budget, dry_run=dry_run, prior_state=prior_state
+        )
+
+    async def recall(self, ref: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:
+        """As `Workflow.recall`."""
+        return await _in_thread(self._workflow.recall, ref, limit)
+
+    async def manifest(self) -> list[ManifestEntry]:
+        """As `Workflow.manifest`."""
+        return await _in_thread(self._workflow.manifest)
+
+    async def lineage(self) -> list[LineageEntry]:
+        """As `Workflow.lineage`."""
+        return await _in_thread(self._workflow.lineage)
+
+    async def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
+        """As `Workflow.verify`."""
+        return await _in_thread(self._workflow.verify, progress)

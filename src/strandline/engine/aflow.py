@@ -1,0 +1,71 @@
+"""The driver that awaits: a verb's database steps run in a thread, so that no event loop is blocked (DESIGN §3)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from strandline.engine.flow import Done, Sleep, Verb, Wait, advance, summarize
+from strandline.errors import TransientSummarizerError
+from strandline.model.candidate import Draft
+from strandline.ports import AsyncSummarizer, Clock
+
+T = TypeVar("T")
+
+
+async def arun(verb: Verb[T], clock: Clock) -> T:
+    """Drive a verb, awaiting what it waits for; its database steps run in a thread.
+
+    When the caller is cancelled, the step in progress settles, the verb releases what it holds, and the cancellation
+    goes on.
+    """
+    step: Callable[[Any], Wait] = verb.send
+    argument: object = None
+    while True:
+        try:
+            state = await _step(step, argument)
+        except asyncio.CancelledError as cancelled:
+            if inspect.getgeneratorstate(verb) == inspect.GEN_SUSPENDED:
+                await _step(verb.throw, cancelled)
+            raise
+        if isinstance(state, Done):
+            result: T = state.value
+            return result
+        try:
+            answer = await _await(state, clock)
+        except BaseException as error:  # noqa: BLE001  the verb settles its attempt, then re-raises
+            step, argument = verb.throw, error
+        else:
+            step, argument = verb.send, answer
+
+
+async def _step(step: Callable[[Any], Wait], argument: object) -> Wait | Done[Any]:
+    """Run one step in a thread. A cancellation waits for it: a commit in progress is never left half known."""
+    task = asyncio.ensure_future(asyncio.to_thread(advance, step, argument))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        raise
+
+
+async def _await(wait: Wait, clock: Clock) -> Draft | None:
+    if isinstance(wait, Sleep):
+        await asyncio.to_thread(clock.sleep_s, wait.seconds)
+        return None
+    summarizer, request = wait.summarizer, wait.request
+    if isinstance(summarizer, AsyncSummarizer) and asyncio.iscoroutinefunction(summarizer.summarize):
+        drafting: Coroutine[Any, Any, Draft] = summarizer.summarize(request)
+    else:
+        drafting = asyncio.to_thread(summarize, summarizer, request)
+    try:
+        return await asyncio.wait_for(drafting, wait.deadline_s)
+    except TimeoutError as error:
+        if wait.deadline_s is None:
+            raise
+        raise TransientSummarizerError(f"the summarizer gave no draft within {wait.deadline_s:g} s") from error
