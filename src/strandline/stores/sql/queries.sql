@@ -160,14 +160,15 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view_id = :view_
 -- The compare-and-swap (I6). The engine has checked the same under the head's lock; this is the second assertion:
 -- the generation is still the base, the fence is the attempt's own, and this attempt's draft is VALIDATED.
 -- name: move_pointer
-UPDATE view_head SET generation = :generation, summary_no = :summary_no, watermark = :watermark,
-    moved_lineage_seq = :moved_lineage_seq, lease_attempt = :lease_attempt, lease_until_us = :lease_until_us,
-    row_digest = :row_digest
+UPDATE view_head SET name = :name, audiences = :audiences, audience_version = :audience_version, budget = :budget,
+    generation = :generation, summary_no = :summary_no, watermark = :watermark,
+    moved_lineage_seq = :moved_lineage_seq, fence = :fence, lease_attempt = :lease_attempt,
+    lease_until_us = :lease_until_us, row_digest = :row_digest
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view_id = :view_id
-    AND generation = :base_generation AND fence = :fence AND :generation > :base_generation
+    AND generation = :base_generation AND fence = :owner_fence AND :generation > :base_generation
     AND EXISTS (SELECT 1 FROM attempt a
         WHERE a.tenant_id = :tenant_id AND a.workflow_id = :workflow_id AND a.attempt_id = :attempt_id
-            AND a.fence = :fence AND a.state = 'validated')
+            AND a.fence = :owner_fence AND a.state = 'validated')
 
 -- ------------------------------------------------------------------------------------------ candidates, attempts
 

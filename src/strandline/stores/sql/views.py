@@ -43,7 +43,7 @@ class SqlViews:
     def move_pointer(self, head: ViewHead, *, base_generation: int, fence: int, attempt_id: str) -> bool:
         row = self._to_row(head)
         moved = self._session.run(
-            "move_pointer", **{**row, "fence": fence}, base_generation=base_generation, attempt_id=attempt_id
+            "move_pointer", **row, base_generation=base_generation, owner_fence=fence, attempt_id=attempt_id
         )
         return moved == 1
 

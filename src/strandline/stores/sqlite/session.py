@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 
 from strandline.errors import CorruptRecordError, StoreUnavailableError, StrandlineError
+from strandline.limits import LOG_PAGE_EVENTS
 from strandline.ports import KeyTakenError
 from strandline.stores.sql.queries import load_queries
 from strandline.stores.sql.session import Row
@@ -27,40 +29,66 @@ def map_error(error: sqlite3.Error, path: str) -> StrandlineError:
 
 
 class SqliteSession:
-    """`stores.sql.session.Session` over sqlite3."""
+    """`stores.sql.session.Session` over sqlite3. Once its transaction is over it refuses everything."""
 
-    def __init__(self, connection: sqlite3.Connection, digest_key: bytes, ids: tuple[int, int]) -> None:
+    def __init__(self, connection: sqlite3.Connection, digest_key: bytes, ids: tuple[int, int], path: str) -> None:
         self.digest_key = digest_key
+        self.over = False
         self._connection = connection
         self._ids = ids
+        self._path = path
 
-    def _bind(self, parameters: dict[str, object]) -> dict[str, object]:
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        if self.over:
+            raise StoreUnavailableError(f"{self._path}: the transaction is over")
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise map_error(error, self._path) from error
+
+    def _execute(self, query: str, parameters: dict[str, object]) -> sqlite3.Cursor:
+        if self.over:
+            raise StoreUnavailableError(f"{self._path}: the transaction is over")
         parameters["tenant_id"], parameters["workflow_id"] = self._ids
-        return parameters
+        try:
+            return self._connection.execute(QUERIES[query].text, parameters)
+        except sqlite3.Error as error:
+            raise map_error(error, self._path) from error
 
     def rows(self, query: str, **parameters: object) -> list[Row]:
-        return self._connection.execute(QUERIES[query].text, self._bind(parameters)).fetchall()
+        cursor = self._execute(query, parameters)
+        with self._guarded():
+            return cursor.fetchall()
 
     def stream(self, query: str, **parameters: object) -> Iterator[Row]:
-        yield from self._connection.execute(QUERIES[query].text, self._bind(parameters))
+        cursor = self._execute(query, parameters)
+        while True:
+            with self._guarded():
+                page = cursor.fetchmany(LOG_PAGE_EVENTS)
+            if not page:
+                return
+            yield from page
 
     def run(self, query: str, **parameters: object) -> int:
-        return self._connection.execute(QUERIES[query].text, self._bind(parameters)).rowcount
+        return self._execute(query, parameters).rowcount
 
     def run_many(self, query: str, rows: Iterable[Sequence[object]]) -> None:
-        self._connection.executemany(_numbered(query), [(*self._ids, *row) for row in rows])
+        with self._guarded():
+            self._connection.executemany(_numbered(query), [(*self._ids, *row) for row in rows])
 
     def insert_events(self, rows: Sequence[Sequence[object]]) -> None:
-        self._connection.execute("SAVEPOINT insert_events")
-        try:
-            self.run_many("insert_event", rows)
-        except sqlite3.IntegrityError as error:
-            self._connection.execute("ROLLBACK TO insert_events")
+        with self._guarded():
+            self._connection.execute("SAVEPOINT insert_events")
+            try:
+                self._connection.executemany(_numbered("insert_event"), [(*self._ids, *row) for row in rows])
+            except sqlite3.IntegrityError as error:
+                self._connection.execute("ROLLBACK TO insert_events")
+                self._connection.execute("RELEASE insert_events")
+                if "event.key" in str(error):
+                    raise KeyTakenError from error
+                raise
             self._connection.execute("RELEASE insert_events")
-            if "event.key" in str(error):
-                raise KeyTakenError from error
-            raise
-        self._connection.execute("RELEASE insert_events")
 
 
 @cache

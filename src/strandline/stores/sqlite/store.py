@@ -131,7 +131,8 @@ class SqliteStore:
         with self._reader() as connection:
             connection.execute("BEGIN")
             try:
-                yield self._transaction(connection, scope, self._find(connection, scope))
+                with self._session(connection, self._find(connection, scope)) as session:
+                    yield SqlTransaction(session, scope.workflow)
             finally:
                 connection.execute("ROLLBACK")
 
@@ -144,11 +145,20 @@ class SqliteStore:
             try:
                 ids = self._find_or_add(connection, scope)
                 connection.execute(QUERIES["lock_head"].text, {"tenant_id": ids[0], "workflow_id": ids[1]})
-                yield self._transaction(connection, scope, ids)
+                with self._session(connection, ids) as session:
+                    yield SqlTransaction(session, scope.workflow)
             except BaseException:
                 _roll_back(connection)
                 raise
             self._commit(connection)
+
+    @contextmanager
+    def _session(self, connection: sqlite3.Connection, ids: tuple[int, int]) -> Iterator[SqliteSession]:
+        session = SqliteSession(connection, self.digest_key, ids, self._path)
+        try:
+            yield session
+        finally:
+            session.over = True
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         try:
@@ -163,9 +173,6 @@ class SqliteStore:
             yield
         except sqlite3.Error as error:
             raise map_error(error, self._path) from error
-
-    def _transaction(self, connection: sqlite3.Connection, scope: Scope, ids: tuple[int, int]) -> SqlTransaction:
-        return SqlTransaction(SqliteSession(connection, self.digest_key, ids), scope.workflow)
 
     def _find(self, connection: sqlite3.Connection, scope: Scope) -> tuple[int, int]:
         tenant = connection.execute(QUERIES["find_tenant"].text, {"name": scope.tenant}).fetchone()

@@ -1,0 +1,82 @@
+"""What the demo has to choose: where to cut the file, the budget, a reference to need, one to miss."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import strandline
+from demo.facts import Source
+
+BUNDLED: Final = Path(__file__).parent / "transcripts" / "api-tests.jsonl"
+BUNDLED_FIRST_LINES: Final = 150
+BUNDLED_BUDGET: Final = 6_000
+BUNDLED_NEED: Final = "sbx-7f3a91c2"  # the sandbox that every later test run goes to
+BUNDLED_LOST: Final = "/run/sbx/keys/db.pem"  # the key of the test database; a tool returned it once
+FIRST_SHARE: Final = 0.6
+BUDGET_MAX: Final = 12_000
+BUDGET_MIN: Final = 64
+EVERYTHING: Final = 1 << 40  # a budget that nothing exceeds
+LOST_TRIES_MAX: Final = 200
+
+_HANDLE_LIKE: Final = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.*[-_/:])\S{8,80}", re.IGNORECASE)
+
+
+def look_at(path: Path) -> Source:
+    """Count the lines of a file, and say how many of them the first import gets.
+
+    Raises:
+        OSError: it can't be read.
+    """
+    with path.open("rb") as file:
+        lines = sum(1 for _ in file)
+    bundled = path.resolve() == BUNDLED.resolve()
+    first = BUNDLED_FIRST_LINES if bundled else max(1, int(lines * FIRST_SHARE))
+    return Source(
+        path=path, bundled=bundled, size_bytes=path.stat().st_size, lines=lines, first_lines=min(first, lines)
+    )
+
+
+def copy_first_lines(source: Source, to: Path) -> None:
+    """Write the first lines of the file, as if the agents were still at work."""
+    with source.path.open("rb") as file, to.open("wb") as out:
+        for _, line in zip(range(source.first_lines), file, strict=False):
+            out.write(line)
+
+
+def first_budget(source: Source, tokens: int) -> int:
+    """Return the budget of the first compaction."""
+    return BUNDLED_BUDGET if source.bundled else max(BUDGET_MIN, min(BUDGET_MAX, tokens // 3))
+
+
+def choose_need(source: Source, outcome: strandline.CompactionOutcome) -> str | None:
+    """Return a reference that must survive: it stands verbatim in the summary, by Strandline's own hand."""
+    if source.bundled:
+        return BUNDLED_NEED
+    ledger = outcome.summary.ledger if outcome.summary else ()
+    best = sorted(ledger, key=lambda entry: (not _HANDLE_LIKE.fullmatch(entry.text), not entry.declared))
+    return best[0].text if best else None
+
+
+def choose_lost(source: Source, log: strandline.Workflow) -> str | None:
+    """Return a reference that the summary dropped and that stands nowhere else in the context; None: there is none."""
+    tries = 0
+    for ref in _wanted(source, log):
+        tries += 1
+        try:
+            log.context(EVERYTHING, needs=[ref])
+        except strandline.SummaryReconciliationError:
+            return ref
+        if tries == LOST_TRIES_MAX:
+            break
+    return None
+
+
+def _wanted(source: Source, log: strandline.Workflow) -> Iterator[str]:
+    refs = [entry.ref for entry in log.manifest() if entry.ref is not None]
+    if source.bundled and BUNDLED_LOST in refs:
+        yield BUNDLED_LOST
+    yield from (ref for ref in refs if _HANDLE_LIKE.fullmatch(ref))
+    yield from (ref for ref in refs if not _HANDLE_LIKE.fullmatch(ref))

@@ -1,0 +1,85 @@
+"""Kill a compaction in its middle, and look for what it left behind."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import subprocess
+import sys
+import threading
+import zlib
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from demo.facts import Killed
+
+CHILD_TIMEOUT_S: Final = 60.0
+
+
+def kill_while_drafting(store: Path, workflow: str, budget: int, draft_file: Path, control: str) -> Killed | None:
+    """Start a compaction in a process of its own and kill it with SIGKILL once half its draft is written.
+
+    Args:
+        store: the store's file; no handle of this process may be open.
+        workflow: the workflow to compact.
+        budget: tokens.
+        draft_file: where the child writes its half draft.
+        control: a text that the store does hold, to prove that the search finds.
+
+    Returns None when the child ended without drafting: there was nothing to compact.
+    """
+    marker = f"half-draft-{secrets.token_hex(8)}"
+    command = [sys.executable, str(Path(__file__).with_name("child.py"))]
+    command += [str(store), workflow, str(budget), marker, str(draft_file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        watchdog = threading.Timer(CHILD_TIMEOUT_S, child.kill)
+        watchdog.start()
+        line = child.stdout.readline() if child.stdout else b""
+        watchdog.cancel()
+        if line:
+            child.kill()
+    if not line:
+        if child.returncode != 0:
+            raise RuntimeError(f"the child process ended with {child.returncode} before it drafted anything")
+        return None
+    said = json.loads(line)
+    return Killed(
+        pid=child.pid,
+        signal=-child.returncode,
+        from_seq=said["from_seq"],
+        through_seq=said["through_seq"],
+        written_bytes=said["written_bytes"],
+        draft_bytes=said["draft_bytes"],
+        marker=marker,
+        hits=hits_in_store(store, marker),
+        control_hits=hits_in_store(store, control),
+    )
+
+
+def hits_in_store(store: Path, needle: str) -> int:
+    """Count the places of a text in the store: in the bytes of its files, and in every value, unpacked."""
+    wanted = needle.encode(errors="replace")
+    files = (store.with_name(store.name + suffix) for suffix in ("", "-wal", "-shm"))
+    hits = sum(file.read_bytes().count(wanted) for file in files if file.exists())
+    with closing(sqlite3.connect(store)) as db:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        for table in tables:
+            rows = db.execute('SELECT * FROM "{}"'.format(table.replace('"', '""')))  # noqa: S608, UP032  its own tables
+            hits += sum(_holds(value, wanted) for row in rows for value in row)
+    return hits
+
+
+def _holds(value: object, wanted: bytes) -> bool:
+    data = value.encode(errors="replace") if isinstance(value, str) else value
+    if not isinstance(data, bytes):
+        return False
+    return wanted in data or wanted in _unpacked(data)
+
+
+def _unpacked(data: bytes) -> bytes:
+    try:
+        return zlib.decompress(data)
+    except zlib.error:
+        return b""

@@ -1,0 +1,97 @@
+"""Proofs about the log that do not take the log's word: against the file, against a second store, by recall."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import strandline
+from demo.facts import DroppedRow
+
+RECALLS_MAX: Final = 3_000
+_PAYLOADS: Final = ("text", "input", "content")
+
+
+def stored_events(db: strandline.Strandline, workflow: str) -> Iterator[tuple[str, str | None, bytes]]:
+    """Yield kind, key and body bytes of every event of a workflow, in order, as the store holds them."""
+    scope = next(scope for scope in db.store.scopes("default") if scope.workflow == workflow)
+    with db.store.read(scope) as tx:
+        for event in tx.log.read(1, tx.log.head().revision):
+            yield event.kind.value, event.key, event.body or b""
+
+
+def log_digest(db: strandline.Strandline, workflow: str) -> tuple[int, str]:
+    """Return the number of events, and one SHA-256 over seq, kind, key and body of all of them."""
+    digest, count = hashlib.sha256(), 0
+    for count, (kind, key, body) in enumerate(stored_events(db, workflow), 1):
+        digest.update(f"{count}\0{kind}\0{key}\0{len(body)}\0".encode(errors="surrogatepass"))
+        digest.update(body)
+    return count, digest.hexdigest()
+
+
+def bodies_found_in_file(db: strandline.Strandline, workflow: str, path: Path, format_: str) -> tuple[int, int]:
+    """Look for each event of the log in the file, without Strandline's parser. Return found and looked for."""
+    events = (event for event in stored_events(db, workflow) if not (event[1] or "").count("#abandoned#"))
+    bodies = [body for _, _, body in events]
+    found = _decoded_alike(bodies, path) if format_ == "jsonl" else _verbatim(bodies, path)
+    return found, len(bodies)
+
+
+def _verbatim(bodies: list[bytes], path: Path) -> int:
+    """Claude Code: a body is the block's JSON as it stood, and log order is file order."""
+    found = position = 0
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for body in bodies:
+            at = data.find(body, position)
+            if at >= 0:
+                found, position = found + 1, at + len(body)
+    return found
+
+
+def _decoded_alike(bodies: list[bytes], path: Path) -> int:
+    """Our own JSONL: one event a line; what the line says must be what the body says."""
+    with path.open(encoding="utf-8-sig") as lines:
+        records = [json.loads(line) for line in lines if line.strip()]
+    return sum(_says(body, record) for body, record in zip(bodies, records, strict=False))
+
+
+def _says(body: bytes, record: dict[str, object]) -> bool:
+    try:
+        block = json.loads(body)
+    except ValueError:
+        block = body.decode(errors="replace")
+    values = list(block.values()) if isinstance(block, dict) else [block, body.decode(errors="replace")]
+    payloads = [record[name] for name in _PAYLOADS if record.get(name) is not None]
+    return all(payload in values for payload in payloads)
+
+
+def recall_dropped(log: strandline.Workflow, texts: dict[int, str]) -> list[DroppedRow]:
+    """Return the manifest; of each of its first RECALLS_MAX references ask the log for the event that it names.
+
+    `texts` is the text of each event in the control store, which recall must give back to the letter.
+    """
+    manifest = [entry for entry in log.manifest() if entry.ref is not None]
+    asked = {entry.ref_id for entry in islice(manifest, RECALLS_MAX)}
+    return [
+        DroppedRow(
+            ref=entry.ref or "",
+            last_seq=entry.last_seq,
+            generation=entry.generation_dropped,
+            reason=entry.reason.value,
+            recalled=_recalled(log, entry.ref or "", entry.last_seq, texts) if entry.ref_id in asked else None,
+        )
+        for entry in manifest
+    ]
+
+
+def _recalled(log: strandline.Workflow, ref: str, seq: int, texts: dict[int, str]) -> bool:
+    for limit in (16, 1_000):
+        for hit in log.recall(ref, limit):
+            if hit.seq == seq:  # a result that is JSON is shown as JSON, with its escapes
+                return hit.text == texts.get(seq) and (ref in hit.text or json.dumps(ref)[1:-1] in hit.text)
+    return False

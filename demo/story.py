@@ -1,0 +1,43 @@
+"""The main job from end to end, through the public API and one process that is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from demo.after import compact_again, prove, recover, recover_again, refuse
+from demo.before import compact_first, import_first, import_rest, kill, read_control
+from demo.choices import look_at
+from demo.facts import Step, Story
+from demo.run import FIRST_PART, Run, work_files
+
+
+def tell(path: Path, out: Path, told: Callable[[Step], None]) -> Story:
+    """Do the main job on a transcript.
+
+    Args:
+        path: the transcript.
+        out: an existing folder; files of an earlier run in it are removed.
+        told: called after each step.
+
+    Raises:
+        StrandlineError: the file can't be imported, or the job could not be done.
+        OSError: a file can't be read or written.
+    """
+    for file in work_files(out):
+        file.unlink(missing_ok=True)
+    run = Run(story=Story(look_at(path), told=told), out=out, workflow="transcript")
+    read_control(run)
+    import_first(run)
+    if compact_first(run):
+        import_rest(run)
+        if kill(run):
+            recover(run)
+            refuse(run)
+            compact_again(run)
+            recover_again(run)
+    else:
+        import_rest(run)
+    prove(run)
+    (out / FIRST_PART).unlink(missing_ok=True)
+    return run.story

@@ -1,0 +1,16 @@
+"""The command line. `main` is its door; nothing slow is imported before a command needs it."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line with the arguments of this process, and exit with its code."""
+    if sys.argv[1:] == ["--version"]:
+        from strandline.cli.options import print_version
+
+        print_version(asked=True)
+    from strandline.cli.app import app
+
+    app(prog_name="strandline")

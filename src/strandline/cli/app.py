@@ -1,0 +1,74 @@
+"""The commands under one roof, and the one place where whatever goes wrong becomes a message and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from strandline.cli.append import append
+from strandline.cli.checkpoint import checkpoint
+from strandline.cli.compact import compact
+from strandline.cli.context import context
+from strandline.cli.failures import interrupted, report
+from strandline.cli.import_transcript import import_transcript
+from strandline.cli.lineage import lineage
+from strandline.cli.manifest import manifest
+from strandline.cli.options import print_version
+from strandline.cli.recall import recall
+from strandline.cli.recover import recover
+from strandline.cli.verify import verify
+
+
+class Root(TyperGroup):
+    """A group of commands that answers every failure in the form that was asked for."""
+
+    def main(  # type: ignore[override]  # the base takes Any
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **settings: object
+    ) -> None:
+        """Run a command and exit: 0 done, or the code of DESIGN §6."""
+        words = list(sys.argv[1:] if args is None else args)
+        as_json = "--json" in words[: words.index("--") if "--" in words else None]
+        settings["standalone_mode"] = False
+        try:
+            code = super().main(words, prog_name, **settings)  # type: ignore[arg-type]
+            code = code if isinstance(code, int) else 0
+            if code == interrupted.code:
+                report(interrupted, as_json=as_json)
+        except KeyboardInterrupt:
+            code = report(interrupted, as_json=as_json)
+        except Exception as error:  # noqa: BLE001  the last resort: type and message, and no traceback
+            code = report(error, as_json=as_json)
+        sys.exit(code)
+
+
+app = typer.Typer(
+    cls=Root,
+    help="Memory for long-running agents: an immutable log, validated summaries, recovery that fails closed.",
+    epilog="Exit codes: 0 done, 1 error, 2 usage, 3 reconciliation required, 4 lineage refused, 5 rejected, quarantined "
+    "or dead letter, 6 conflict, 7 store unavailable, 8 corrupt, 75 try again.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    ctx: typer.Context,
+    version: Annotated[  # noqa: ARG001  its callback answers
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Answer a call without a command with the help."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help(), err=True)
+        raise typer.Exit(2)
+
+
+app.command("import")(import_transcript)
+for command in (append, compact, context, checkpoint, recover, recall, manifest, lineage, verify):
+    app.command(command.__name__)(command)
