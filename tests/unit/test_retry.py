@@ -53,7 +53,7 @@ def test_each_class_has_its_answer(failure, attempt):
     decision = decide(failure, attempt=attempt, retry_after_s=None, jitter=0.5)
     last = attempt >= ATTEMPTS_MAX
     expected = {
-        FailureClass.TRANSIENT: GiveUp(candidate_state=CandidateState.REJECTED, result=CompactionResult.DEAD_LETTER)
+        FailureClass.TRANSIENT: GiveUp(candidate_state=CandidateState.PENDING, result=CompactionResult.DEAD_LETTER)
         if last
         else Again(delay_s=0.5 * min(RETRY_CAP_S, RETRY_BASE_S * 2 ** (attempt - 1))),
         FailureClass.MALFORMED: GiveUp(candidate_state=CandidateState.REJECTED, result=CompactionResult.REJECTED)

@@ -449,6 +449,12 @@ def test_a_part_that_drops_what_takes_it_back_is_no_quote(source):
     assert rules(judge("release-42 is approved by Dana", events=[event(3, source)])) == {"invented_approval"}
 
 
+def test_a_label_of_another_kind_makes_no_excerpt():
+    source = [event(12, "I don't think that release-42 is approved by Dana")]
+    assert not judge("[12] dana/decision: release-42 is approved by Dana", events=source).ok
+    assert not judge("[13] dana/message: release-42 is approved by Dana", events=source).ok
+
+
 def test_a_part_of_a_sentence_that_says_the_same_is_a_quote():
     source = [event(3, "Good news: release-42 is approved by Dana and goes out today")]
     assert judge("release-42 is approved by Dana", events=source).ok

@@ -11,13 +11,14 @@ from typer.core import TyperGroup
 
 from strandline.cli.append import append
 from strandline.cli.checkpoint import checkpoint
+from strandline.cli.command import command
 from strandline.cli.compact import compact
 from strandline.cli.context import context
 from strandline.cli.failures import interrupted, report
 from strandline.cli.import_transcript import import_transcript
 from strandline.cli.lineage import lineage
 from strandline.cli.manifest import manifest
-from strandline.cli.options import print_version
+from strandline.cli.output import print_version
 from strandline.cli.recall import recall
 from strandline.cli.recover import recover
 from strandline.cli.verify import verify
@@ -29,27 +30,26 @@ class Root(TyperGroup):
     def main(  # type: ignore[override]  # the base takes Any
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **settings: object
     ) -> None:
-        """Run a command and exit: 0 done, or the code of DESIGN §6."""
+        """Run a command and exit: 0 done, or a code of DESIGN §6."""
         words = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in words[: words.index("--") if "--" in words else None]
         settings["standalone_mode"] = False
         try:
             code = super().main(words, prog_name, **settings)  # type: ignore[arg-type]
-            code = code if isinstance(code, int) else 0
             if code == interrupted.code:
                 report(interrupted, as_json=as_json)
         except KeyboardInterrupt:
             code = report(interrupted, as_json=as_json)
         except Exception as error:  # noqa: BLE001  the last resort: type and message, and no traceback
             code = report(error, as_json=as_json)
-        sys.exit(code)
+        sys.exit(code if isinstance(code, int) else 0)
 
 
 app = typer.Typer(
     cls=Root,
     help="Memory for long-running agents: an immutable log, validated summaries, recovery that fails closed.",
-    epilog="Exit codes: 0 done, 1 error, 2 usage, 3 reconciliation required, 4 lineage refused, 5 rejected, quarantined "
-    "or dead letter, 6 conflict, 7 store unavailable, 8 corrupt, 75 try again.",
+    epilog="Exit codes: 0 done, 1 error, 2 usage, 3 reconciliation required, 4 lineage refused, 5 rejected, "
+    "quarantined or dead letter, 6 conflict, 7 store unavailable, 8 corrupt, 75 try again, 130 interrupted.",
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -69,6 +69,6 @@ def root(
         raise typer.Exit(2)
 
 
-app.command("import")(import_transcript)
-for command in (append, compact, context, checkpoint, recover, recall, manifest, lineage, verify):
-    app.command(command.__name__)(command)
+app.command("import")(command(import_transcript))
+for verb in (append, compact, context, checkpoint, recover, recall, manifest, lineage, verify):
+    app.command(verb.__name__)(command(verb))

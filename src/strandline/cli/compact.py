@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Final
 
 import typer
 
-from strandline.cli.failures import CONFLICT, REJECTED, fail
+from strandline.cli.command import COUNT_MAX, Answer, Budget, Target
+from strandline.cli.failures import CONFLICT, REJECTED
 from strandline.cli.import_transcript import check_file, import_file
-from strandline.cli.options import (
-    COUNT_MAX,
-    STORE,
-    TENANT,
-    VIEW,
-    Budget,
-    Json,
-    Store,
-    TenantName,
-    ViewName,
-    WorkflowName,
-)
-from strandline.cli.output import Block, Facts, Heading, count, show, span
+from strandline.cli.output import count, pick, span
 from strandline.cli.progress import progress
-from strandline.cli.target import Target
-
-if TYPE_CHECKING:
-    from strandline import CompactionOutcome
 
 
 class SummarizerName(enum.StrEnum):
@@ -39,114 +23,78 @@ class SummarizerName(enum.StrEnum):
 
 
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="A transcript to import first.", show_default=False)]
-Chosen = Annotated[SummarizerName, typer.Option("--summarizer", help="What drafts the summary.")]
+Chosen = Annotated[SummarizerName, typer.Option(help="What drafts the summary.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse if any event was appended meanwhile.")]
 Through = Annotated[
     int | None,
-    typer.Option("--through", metavar="SEQ", min=1, max=COUNT_MAX, help="The last event to cover.", show_default=False),
-]
-WhenTokens = Annotated[
-    int | None,
     typer.Option(
-        "--when-tokens", metavar="N", min=0, max=COUNT_MAX, help="Do nothing below this size.", show_default=False
+        metavar="SEQ", min=1, max=COUNT_MAX, help="The last event to cover.", show_default="as the budget asks"
     ),
 ]
+WhenTokens = Annotated[
+    int | None, typer.Option(metavar="N", min=0, max=COUNT_MAX, help="Do nothing below this size of the context.")
+]
+_FIELDS: Final = (
+    "outcome reason view revision generation watermark lineage_seq depth tokens_before tokens_after summary_tokens"
+    " tail_tokens token_counter refs_seen refs_verbatim refs_dropped refs_unaccounted summary_id"
+)
 
 
 def compact(
+    target: Target,
     file: File = None,
     budget: Budget = None,
-    summarizer: Chosen = SummarizerName.EXTRACTIVE,  # noqa: ARG001  the one there is
+    summarizer: Chosen = SummarizerName.EXTRACTIVE,  # noqa: ARG001  there is this one
     strict: Strict = False,
     through: Through = None,
     when_tokens: WhenTokens = None,
-    store: Store = STORE,
-    tenant: TenantName = TENANT,
-    workflow: WorkflowName = None,
-    view: ViewName = VIEW,
-    as_json: Json = False,
-) -> None:
-    """Compact: with FILE, import it and compact in one go. No event is lost."""
-    begun = time.perf_counter()
-    imported, phases_ms = 0, {}
+) -> Answer:
+    """Compact; with FILE, import it and compact in one go. No event is lost."""
+    begun = opened = imported = time.perf_counter()
+    events_imported = 0
     if file is not None:
         check_file(file)
-    target = Target(store=store, tenant=tenant, workflow=workflow, view=view)
-    with target.open(create=file is not None, file=file) as opened:
-        phases_ms["open"] = _since(begun)
+    with target.open(create=file is not None, file=file) as workflow:
+        opened = imported = time.perf_counter()
         if file is not None:
-            before = time.perf_counter()
-            imported = import_file(opened, file).events_imported
-            phases_ms["import"] = _since(before)
-        with progress(f"compacting {opened.name}"):
-            outcome = opened.compact(budget, strict=strict, through=through, when_tokens=when_tokens)
-        name = opened.name
-    value = _as_object(outcome, tenant, name, imported)
-    value["duration_ms"] = _since(begun)
-    value["phases_ms"] = {**phases_ms, **outcome.phases_ms}
-    blocks = _blocks(outcome, value)
-    if outcome.outcome in ("activated", "nothing_to_do"):
-        show(value, blocks, as_json=as_json)
-        return
-    error = {
+            events_imported = import_file(workflow, file).events_imported
+            imported = time.perf_counter()
+        with progress(f"compacting {workflow.name}"):
+            done = workflow.compact(budget, strict=strict, through=through, when_tokens=when_tokens)
+    duration_ms = _ms(begun, time.perf_counter())
+    phases_ms = {"open": _ms(begun, opened)} | ({"import": _ms(opened, imported)} if file is not None else {})
+    value = pick(done, _FIELDS)
+    value |= {"events_imported": events_imported, "attempts": len(done.attempts)}
+    value |= {"duration_ms": duration_ms, "phases_ms": {**phases_ms, **done.phases_ms}}
+    ended = done.outcome.replace("_", " ")
+    failed = done.outcome not in ("activated", "nothing_to_do")
+    error: dict[str, object] = {
         "type": "CompactionOutcome",
-        "message": f"the compaction ended as {outcome.outcome}: {outcome.reason}",
+        "message": f"the compaction ended as {ended}: {done.reason}",
         "hint": "Nothing was lost: the summary before it stands, and so does the whole log.",
-        "outcome": outcome.outcome,
-        "reason": outcome.reason,
+        **pick(done, "outcome reason"),
     }
-    fail(value, blocks, as_json=as_json, error=error, code=CONFLICT if outcome.outcome == "conflict" else REJECTED)
+    return Answer(
+        value=value,
+        heading=f"generation {done.generation} activated" if done.outcome == "activated" else ended,
+        facts=[
+            ("reason", done.reason),
+            ("imported", count(events_imported, "event") if events_imported else ""),
+            ("tokens", f"{done.tokens_before:,} before, {done.tokens_after:,} now ({done.token_counter})"),
+            ("summary", f"events {span(1, done.watermark)}, {count(done.summary_tokens, 'token')}"),
+            ("tail", f"events {span(done.watermark + 1, done.revision)}, {count(done.tail_tokens, 'token')}"),
+            (
+                "references",
+                f"{done.refs_seen:,} seen: {done.refs_verbatim:,} verbatim in the summary,"
+                f" {done.refs_dropped:,} in the manifest, {done.refs_unaccounted:,} unaccounted for",
+            ),
+            ("depth", count(done.depth, "lossy pass", "lossy passes")),
+            ("time", f"{duration_ms:,.0f} ms"),
+        ],
+        error=error if failed else {},
+        code=0 if not failed else CONFLICT if done.outcome == "conflict" else REJECTED,
+    )
 
 
-def _since(begun: float) -> float:
-    return round((time.perf_counter() - begun) * 1_000, 3)
-
-
-def _as_object(outcome: CompactionOutcome, tenant: str, workflow: str, imported: int) -> dict[str, object]:
-    return {
-        "tenant": tenant,
-        "workflow": workflow,
-        "view": outcome.view,
-        "outcome": outcome.outcome,
-        "reason": outcome.reason,
-        "revision": outcome.revision,
-        "generation": outcome.generation,
-        "watermark": outcome.watermark,
-        "lineage_seq": outcome.lineage_seq,
-        "depth": outcome.depth,
-        "tokens_before": outcome.tokens_before,
-        "tokens_after": outcome.tokens_after,
-        "summary_tokens": outcome.summary_tokens,
-        "tail_tokens": outcome.tail_tokens,
-        "token_counter": outcome.token_counter,
-        "refs_seen": outcome.refs_seen,
-        "refs_verbatim": outcome.refs_verbatim,
-        "refs_dropped": outcome.refs_dropped,
-        "refs_unaccounted": outcome.refs_unaccounted,
-        "events_imported": imported,
-        "summary_id": outcome.summary_id,
-        "attempts": len(outcome.attempts),
-    }
-
-
-def _blocks(outcome: CompactionOutcome, value: Mapping[str, object]) -> list[Block]:
-    done = outcome.outcome == "activated"
-    what = f"generation {outcome.generation} activated" if done else outcome.outcome.replace("_", " ")
-    facts: list[tuple[str, object]] = []
-    if value["events_imported"]:
-        facts.append(("imported", f"{value['events_imported']:,} events"))
-    facts += [
-        ("tokens", f"{outcome.tokens_before:,} before, {outcome.tokens_after:,} now ({outcome.token_counter})"),
-        ("summary", f"events {span(1, outcome.watermark)}, {outcome.summary_tokens:,} tokens"),
-        ("tail", f"events {span(outcome.watermark + 1, outcome.revision)}, {outcome.tail_tokens:,} tokens"),
-        (
-            "references",
-            f"{outcome.refs_seen:,} seen: {outcome.refs_verbatim:,} verbatim, {outcome.refs_dropped:,} in the manifest, "
-            f"{outcome.refs_unaccounted:,} unaccounted for",
-        ),
-        ("depth", count(outcome.depth, "lossy pass").replace("passs", "passes")),
-        ("time", f"{value['duration_ms']:,.0f} ms"),
-    ]
-    if outcome.reason:
-        facts.insert(0, ("reason", outcome.reason))
-    return [Heading(f"{value['tenant']}/{value['workflow']}: {what}", good=done or not outcome.attempts), Facts(facts)]
+def _ms(begun: float, ended: float) -> float:
+    return round((ended - begun) * 1_000, 3)

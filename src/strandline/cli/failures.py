@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Iterable, Mapping
-from typing import Final, NoReturn
+from collections.abc import Mapping
+from typing import Final
 
 import typer
 
 from strandline import errors
-from strandline.cli.output import Block, emit, plain, show, tell, to_json
+from strandline.cli.output import emit, pick, tell, to_json
 
-USAGE: Final = 2
 REJECTED: Final = 5
 CONFLICT: Final = 6
 CORRUPT: Final = 8
@@ -29,96 +28,68 @@ _CODES: Final[tuple[tuple[type[errors.StrandlineError], int], ...]] = (  # the f
     (errors.CorruptRecordError, CORRUPT),
     (errors.OutcomeUnknownError, 75),
 )
-_UsageError: Final = typer.BadParameter.__mro__[1]  # typer exports its subclass only
-_ClickException: Final = typer.BadParameter.__mro__[2]
+_USAGE_ERROR, _CLICK_EXCEPTION = typer.BadParameter.__mro__[1:3]  # typer exports no more than their subclass
 
 
-class _Interrupted(Exception):  # noqa: N818  no error: somebody asked for it
+class Interrupted(Exception):  # noqa: N818  no error: somebody asked for it
+    """Ctrl-C."""
+
     code = 130
 
 
-interrupted: Final = _Interrupted("interrupted")
+interrupted: Final = Interrupted("interrupted")
 
 
 def exit_code(error: BaseException) -> int:
     """Return the exit code of an exception."""
     if isinstance(error, errors.StrandlineError):
         return next((code for kind, code in _CODES if isinstance(error, kind)), 1)
-    if isinstance(error, _Interrupted):
+    if isinstance(error, Interrupted):
         return error.code
-    return USAGE if isinstance(error, _UsageError) else 1
+    return 2 if isinstance(error, _USAGE_ERROR) else 1
 
 
 def describe(error: BaseException) -> dict[str, object]:
-    """Return the error as the JSON that others rely on: type, message, hint, and its attributes."""
+    """Return an error as the JSON that others rely on: type, message, hint, and its attributes."""
     kind, message, hint = type(error).__name__, str(error), ""
-    attributes: dict[str, object] = {}
     if isinstance(error, errors.StrandlineError):
-        message, hint = error.message, error.hint
-        attributes = {name: plain(getattr(error, name)) for name in error.fields}
-    elif isinstance(error, _ClickException):
-        kind = "UsageError" if isinstance(error, _UsageError) else kind
-        message = error.format_message()
-        command = getattr(getattr(error, "ctx", None), "command_path", "strandline")
-        hint = f"See `{command} --help`."
-    elif isinstance(error, _Interrupted):
-        kind = "Interrupted"
-    else:
-        message = message or "no message"
-        hint = "This is a fault of Strandline or its surroundings; STRANDLINE_DEBUG=1 shows where."
-    return {"type": kind, "message": message, "hint": hint, **attributes}
+        return {"type": kind, "message": error.message, "hint": error.hint, **pick(error, " ".join(error.fields))}
+    if isinstance(error, _CLICK_EXCEPTION):
+        kind = "UsageError" if isinstance(error, _USAGE_ERROR) else kind
+        message = getattr(error, "format_message", error.__str__)()
+        hint = f"See `{getattr(getattr(error, 'ctx', None), 'command_path', 'strandline')} --help`."
+    elif not isinstance(error, Interrupted):
+        message = f"{kind}: {message}"
+        hint = "This is a fault of Strandline or of its surroundings; STRANDLINE_DEBUG=1 shows where."
+    return {"type": kind, "message": message, "hint": hint}
 
 
 def report(error: BaseException, *, as_json: bool) -> int:
     """Print what went wrong, and return the exit code."""
-    if os.environ.get("STRANDLINE_DEBUG") == "1" and not isinstance(error, _Interrupted):
+    if os.environ.get("STRANDLINE_DEBUG") == "1":
         traceback.print_exception(error)
     described = describe(error)
     if as_json:
         emit(to_json({"error": described}))
     else:
-        _print(error, described)
+        report_described(described)
     return exit_code(error)
 
 
-def _print(error: BaseException, described: Mapping[str, object]) -> None:
-    known = isinstance(error, errors.StrandlineError | _ClickException | _Interrupted)
-    message = described["message"] if known else f"{described['type']}: {described['message']}"
-    tell("error", str(message), "red")
-    if isinstance(error, errors.SummaryReconciliationError):
-        for name, value in _reconciliation(error):
-            tell(f"  {name}", value)
-    if described["hint"]:
-        tell("hint", str(described["hint"]), "cyan")
-
-
-def _reconciliation(error: errors.SummaryReconciliationError) -> Iterable[tuple[str, str]]:
-    known = error.last_known
-    place = "nowhere: no event holds it"
-    if known is not None:
-        dropped = known.generation_dropped
-        place = f"event {known.seq} ({known.event_kind})"
-        place += f", dropped at generation {dropped}" if dropped is not None else ", not dropped by a summary"
-    if error.missing_refs:
-        yield "missing", ", ".join(error.missing_refs)
-        yield "last known", place
-    yield "generation", "unknown" if error.summary_generation is None else str(error.summary_generation)
-    yield "checkpoint turn", "none" if error.checkpoint_turn is None else str(error.checkpoint_turn)
-    yield "reason", error.reason
-
-
-def fail(
-    value: Mapping[str, object],
-    blocks: Iterable[Block],
-    *,
-    as_json: bool,
-    error: errors.StrandlineError | Mapping[str, object],
-    code: int,
-) -> NoReturn:
-    """Print a result that is no success, and exit: the JSON has both, the result and an `error`."""
-    described = describe(error) if isinstance(error, errors.StrandlineError) else error
-    show({**value, "error": described}, blocks, as_json=as_json)
-    if not as_json:
-        tell("error", str(described["message"]), "red")
-        tell("hint", str(described["hint"]), "cyan")
-    raise typer.Exit(code)
+def report_described(error: Mapping[str, object]) -> None:
+    """Print an error for people: the message, the attributes that it does not name already, the hint."""
+    message = str(error["message"])
+    tell("error", message, "red")
+    if error["type"] == errors.SummaryReconciliationError.__name__:
+        for name in ("summary_generation", "checkpoint_turn", "missing_ref", "reason"):
+            tell(f"  {name.replace('_', ' ')}", "none" if error[name] is None else str(error[name]))
+        known = error["last_known"]
+        place = "no event holds it" if error["missing_ref"] else ""
+        if isinstance(known, Mapping):
+            place = f"event {known['seq']}, a {known['event_kind']}"
+            if known["generation_dropped"] is not None:
+                place += f", dropped at generation {known['generation_dropped']}"
+        if place:
+            tell("  last known", place)
+    if error["hint"]:
+        tell("hint", str(error["hint"]), "cyan")

@@ -6,19 +6,17 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Tell = Callable[[int, int], None]  # done, total
-
 
 @contextmanager
-def progress(what: str) -> Iterator[Tell]:
-    """Show that `what` goes on; the function yielded tells how far it has come."""
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show that `what` goes on; the function yielded is told what is done, of how much."""
     if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda done, total: None  # noqa: ARG005
+        yield lambda done, total: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

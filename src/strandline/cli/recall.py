@@ -6,50 +6,34 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from strandline.cli.options import STORE, TENANT, VIEW, Json, Store, TenantName, ViewName, WorkflowName
-from strandline.cli.output import Block, Heading, count, show
-from strandline.cli.target import Target
+from strandline.cli.command import Answer, Target
+from strandline.cli.output import count, plain, printable
 from strandline.limits import RECALL_HITS_MAX
 
 if TYPE_CHECKING:
     from strandline import RecallHit
 
 Ref = Annotated[str, typer.Argument(metavar="REF", help="The reference; put -- before one that begins with a dash.")]
-Limit = Annotated[
-    int, typer.Option("--limit", metavar="N", min=1, max=RECALL_HITS_MAX, help="Events, newest first, at most.")
-]
+Limit = Annotated[int, typer.Option(metavar="N", min=1, max=RECALL_HITS_MAX, help="Events, newest first, at most.")]
 _TEXT_CHARS_MAX: Final = 2_000  # of a hit, for people; JSON has all of it
 _EXCERPT_CHARS: Final = 400  # before the reference, and behind it
 
 
-def recall(
-    ref: Ref,
-    limit: Limit = RECALL_HITS_MAX,
-    store: Store = STORE,
-    tenant: TenantName = TENANT,
-    workflow: WorkflowName = None,
-    view: ViewName = VIEW,
-    as_json: Json = False,
-) -> None:
+def recall(target: Target, ref: Ref, limit: Limit = RECALL_HITS_MAX) -> Answer:
     """Print the events in which a reference stands, newest first."""
-    target = Target(store=store, tenant=tenant, workflow=workflow, view=view)
-    with target.open() as opened:
-        hits = opened.recall(ref, limit)
-        name = opened.name
-    value = {"tenant": tenant, "workflow": name, "ref": ref, "hits": hits}
-    show(value, _blocks(f"{tenant}/{name}", ref, hits, limit), as_json=as_json)
-
-
-def _blocks(name: str, ref: str, hits: list[RecallHit], limit: int) -> list[Block]:
-    if not hits:
-        return [Heading(f"{name}: no event holds {ref!r}", good=False)]
+    with target.open() as workflow:
+        hits = workflow.recall(ref, limit)
     more = "; there may be more" if len(hits) == limit else ""
-    blocks: list[Block] = [Heading(f"{name}: {count(len(hits), 'event')} with {ref!r}{more}")]
-    for hit in hits:
-        who = f"{hit.actor}/{hit.kind}" if hit.actor else hit.kind
-        declared = ", declared" if hit.declared else ""
-        blocks += ["", Heading(f"[{hit.seq}] {who}{declared}"), _excerpt(hit.text, ref)]
-    return blocks
+    return Answer(
+        value={"ref": ref, "hits": plain(hits)},
+        heading=f"{count(len(hits), 'event')} with {ref!r}{more}" if hits else f"no event holds {ref!r}",
+        text=printable("".join(f"\n{_shown(hit, ref)}\n" for hit in hits)).removesuffix("\n"),
+    )
+
+
+def _shown(hit: RecallHit, ref: str) -> str:
+    who = f"{hit.actor}/{hit.kind}" if hit.actor else hit.kind
+    return f"[{hit.seq}] {who}{', declared' if hit.declared else ''}\n{_excerpt(hit.text, ref)}"
 
 
 def _excerpt(text: str, ref: str) -> str:

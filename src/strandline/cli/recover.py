@@ -2,92 +2,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Final
 
 import typer
 
-from strandline.cli.context import as_object as context_object
-from strandline.cli.context import provenance
-from strandline.cli.options import (
-    CHECKPOINT,
-    STORE,
-    TENANT,
-    VIEW,
-    Budget,
-    CheckpointName,
-    Json,
-    Needs,
-    Store,
-    TenantName,
-    ViewName,
-    WorkflowName,
-)
-from strandline.cli.output import Block, Facts, Heading, show, to_json
-from strandline.cli.target import Target
-
-if TYPE_CHECKING:
-    from strandline import Recovery
+from strandline.cli.command import CHECKPOINT_NAME, Answer, Budget, CheckpointName, Needs, Target
+from strandline.cli.context import context_object, provenance
+from strandline.cli.output import count, pick, printable, to_json
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Decide, and write nothing.")]
 Prior = Annotated[bool, typer.Option("--prior-state", help="On replay, print the newest state too; it is stale.")]
+_FIELDS: Final = "kind name lineage_seq generation revision turn checkpoint_seq state prior_state dry_run"
 
 
 def recover(
-    name: CheckpointName = CHECKPOINT,
+    target: Target,
+    name: CheckpointName = CHECKPOINT_NAME,
     needs: Needs = None,
     budget: Budget = None,
     dry_run: DryRun = False,
     prior_state: Prior = False,
-    store: Store = STORE,
-    tenant: TenantName = TENANT,
-    workflow: WorkflowName = None,
-    view: ViewName = VIEW,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Restore the newest valid checkpoint, or replay the summary and its tail; or refuse, with the reason."""
-    target = Target(store=store, tenant=tenant, workflow=workflow, view=view)
-    with target.open() as opened:
-        recovered = opened.recover(needs or (), name=name, budget=budget, dry_run=dry_run, prior_state=prior_state)
-        workflow = opened.name
-    value = {
-        "tenant": tenant,
-        "workflow": workflow,
-        "kind": recovered.kind,
-        "name": recovered.name,
-        "lineage_seq": recovered.lineage_seq,
-        "generation": recovered.generation,
-        "revision": recovered.revision,
-        "turn": recovered.turn,
-        "checkpoint_seq": recovered.checkpoint_seq,
-        "state": recovered.state,
-        "prior_state": recovered.prior_state,
-        "dry_run": recovered.dry_run,
-        "context": context_object(recovered.context),
-    }
-    show(value, _blocks(f"{tenant}/{workflow}", recovered), as_json=as_json)
-
-
-def _blocks(name: str, recovered: Recovery) -> list[Block]:
-    turn = f" of turn {recovered.turn}" if recovered.turn is not None else ""
-    if recovered.kind == "restore":
-        what = f"checkpoint {recovered.name!r}{turn} restored"
-    elif recovered.turn is not None:
-        what = f"replayed, with the context-free state {recovered.name!r}{turn}"
+    with target.open() as workflow:
+        found = workflow.recover(needs or (), name=name, budget=budget, dry_run=dry_run, prior_state=prior_state)
+    restored = found.kind == "restore"
+    if restored:
+        heading = f"checkpoint {found.name!r} of turn {found.turn} restored"
+    elif found.turn is not None:
+        heading = f"replayed, with the context-free state {found.name!r} of turn {found.turn}"
     else:
-        what = "replayed from the active summary and its tail; no state is restored"
-    facts: list[tuple[str, object]] = [
-        ("lineage", "nothing was written (dry run)" if recovered.dry_run else recovered.lineage_seq)
-    ]
-    if recovered.checkpoint_seq is not None:
-        facts.append(("checkpoint", f"lineage {recovered.checkpoint_seq}"))
-    facts.append(("context", "\n".join(provenance(recovered.context)).split("\n", 1)[0]))
-    since = sum(part.since_checkpoint for part in recovered.context.parts)
-    if recovered.kind == "restore":
-        facts.append(("since then", f"{since:,} events that the state does not know"))
-    blocks: list[Block] = [Heading(f"{name}: {what}"), Facts(facts)]
-    if recovered.turn is not None:
-        blocks.append(to_json(recovered.state, indent=2))
-    prior = recovered.prior_state
-    if prior is not None:
-        blocks += [f"stale state of turn {prior.turn} (lineage {prior.lineage_seq}):", to_json(prior.state, indent=2)]
-    return blocks
+        heading = "replayed from the active summary and its tail; no state is restored"
+    since = sum(part.since_checkpoint for part in found.context.parts)
+    states = [to_json(found.state, indent=2)] if found.turn is not None else []
+    if found.prior_state is not None:
+        states += [f"stale state of turn {found.prior_state.turn}:", to_json(found.prior_state.state, indent=2)]
+    return Answer(
+        value={**pick(found, _FIELDS), "context": context_object(found.context)},
+        heading=heading,
+        facts=[
+            ("lineage", "dry run: nothing was written" if found.dry_run else found.lineage_seq),
+            ("checkpoint", f"lineage {found.checkpoint_seq}" if found.checkpoint_seq is not None else ""),
+            ("since then", count(since, "event") + " that the state does not know" if restored else ""),
+            ("context", provenance(found.context)),
+        ],
+        text=printable("\n".join(states)),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,8 @@ from strandline.model.ids import EVERYONE
 from strandline.model.register import Fact
 from strandline.ports import KeyTakenError, Transaction
 from strandline.rules.references import extract, extract_json
+
+_UNSTORABLE = re.compile("[\\x00\\ud800-\\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +75,7 @@ def _check_text(name: str, value: str | None, most: int) -> None:
         raise InvalidInputError(f"{name} is a {type(value).__name__}, not text")
     if len(value) > most:
         raise InvalidInputError(f"{name} of {len(value)} characters; at most {most} are allowed")
-    if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
+    if _UNSTORABLE.search(value):
         raise InvalidInputError(f"{name} {value!r} holds a NUL or a lone surrogate, which can't be stored")
 
 

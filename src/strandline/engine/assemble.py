@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 
 from strandline.codec import record_digest, source_digest, text_digest
 from strandline.engine.environment import Environment
@@ -55,7 +56,16 @@ def read_material(env: Environment, tx: Transaction, job: Job, part: SegmentJob)
     older = {s.head.segment_id: s for s in job.base.segments} if job.base else {}
     prior = [older[segment_id] for segment_id in part.from_segments]
     raw_from = prior[-1].head.through_seq + 1 if prior else part.from_seq
-    events = list(visible(job.view, read_log(tx, raw_from, part.through_seq, env.scope.workflow)))
+    covered = job.view.watermark
+    events = list(
+        visible(
+            job.view,
+            chain(
+                read_log(tx, raw_from, min(part.through_seq, covered), env.scope.workflow),
+                (event for event in job.tail if max(raw_from, covered + 1) <= event.seq <= part.through_seq),
+            ),
+        )
+    )
     sources, ref_ids = with_references(tx, events, env.counter)
     if not prior:
         _check_sources(older.values(), part, events)

@@ -67,7 +67,8 @@ class Job:
     view: ViewHead
     base: Summary | None
     facts: AnchorSet
-    tail_tokens: int  # of the events kept behind the watermark
+    tail: tuple[Event, ...]  # the events behind the base's watermark, as they were read and checked
+    tail_tokens: int  # of those that stay behind the new watermark
     tokens_before: int
 
 
@@ -131,6 +132,7 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
             view=view,
             base=base,
             facts=facts.at(plan.watermark),
+            tail=tuple(tail),
             tail_tokens=sum(source.tokens for source in sources if source.seq > plan.watermark),
             tokens_before=before,
         )

@@ -2,7 +2,7 @@
 
 | failure | decision |
 | --- | --- |
-| transient | again after a delay, ATTEMPTS_MAX attempts in all, then dead letter |
+| transient | again after a delay, ATTEMPTS_MAX attempts in all, then dead letter; the candidate stays pending |
 | malformed | again at once, told what was wrong, ATTEMPTS_MAX attempts in all, then rejected |
 | semantic | quarantined at once: the same transformation is not repeated blindly |
 | conflict | rebuild the plan from the newest snapshot; the engine bounds it by REPLANS_MAX |
@@ -33,7 +33,10 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GiveUp:
-    """Make no further attempt: the state that the candidate gets, and how the compaction ends."""
+    """Make no further attempt: the state that the candidate gets, and how the compaction ends.
+
+    After a dead letter the candidate stays PENDING: nothing was wrong with the job, and the next call tries it again.
+    """
 
     candidate_state: CandidateState
     result: CompactionResult
@@ -85,8 +88,9 @@ def decide(
         return ReadBack()
     transient = failure is FailureClass.TRANSIENT
     if attempt >= ATTEMPTS_MAX:
-        result = CompactionResult.DEAD_LETTER if transient else CompactionResult.REJECTED
-        return GiveUp(candidate_state=CandidateState.REJECTED, result=result)
+        if transient:
+            return GiveUp(candidate_state=CandidateState.PENDING, result=CompactionResult.DEAD_LETTER)
+        return GiveUp(candidate_state=CandidateState.REJECTED, result=CompactionResult.REJECTED)
     if transient:
         return Again(delay_s=backoff_s(attempt, retry_after_s=retry_after_s, jitter=jitter))
     return Again(delay_s=0.0, tell_violations=True)

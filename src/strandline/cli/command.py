@@ -1,0 +1,148 @@
+"""What all commands share: the options that say which workflow is meant, and how an answer is printed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Concatenate, Final, ParamSpec
+
+import typer
+
+from strandline.cli.failures import report_described
+from strandline.cli.output import emit, facts_of, tell, to_json
+from strandline.limits import CONTEXT_BUDGET_TOKENS, CONTEXT_BUDGET_TOKENS_MIN
+from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_TENANT, DEFAULT_VIEW, check_name
+
+if TYPE_CHECKING:
+    from strandline import Strandline, Workflow
+
+P = ParamSpec("P")
+
+COUNT_MAX: Final = 2**63 - 1  # what every store can hold
+CHECKPOINT_NAME: Final = DEFAULT_CHECKPOINT_NAME
+
+CheckpointName = Annotated[str, typer.Option("--name", metavar="NAME", help="Whose checkpoint: an agent, a thread.")]
+Budget = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=CONTEXT_BUDGET_TOKENS_MIN,
+        max=COUNT_MAX,
+        show_default=str(CONTEXT_BUDGET_TOKENS),
+        help="Tokens of the assembled context, at most.",
+    ),
+]
+Needs = Annotated[
+    list[str] | None, typer.Option(metavar="REF", help="A reference that must stand verbatim. Repeatable.")
+]
+
+
+@dataclass(slots=True, kw_only=True)
+class Target:
+    """Which store, tenant, workflow and view a command works on: the options of every command."""
+
+    store: Annotated[
+        str, typer.Option(envvar="STRANDLINE_STORE", metavar="PATH", help="The store: a path, or sqlite:///PATH.")
+    ] = "strandline.db"
+    tenant: Annotated[str, typer.Option(metavar="NAME", help="The tenant.")] = DEFAULT_TENANT
+    workflow: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            show_default="the file's name without suffix, else the only one in the store",
+            help="The workflow.",
+        ),
+    ] = None
+    view: Annotated[str, typer.Option(metavar="NAME", help="The view.")] = DEFAULT_VIEW
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, also on failure.")] = False
+
+    @contextmanager
+    def open(self, *, create: bool = False, file: Path | None = None) -> Iterator[Workflow]:
+        """Open the workflow, note its name, and close the store at the end.
+
+        Args:
+            create: make store and workflow when they are not there.
+            file: a transcript whose name stands for that of the workflow.
+
+        Raises:
+            StoreUnavailableError: the store can't be opened, or is not there and create is False.
+            TenantScopeError: no valid name, or no such view.
+            typer.BadParameter: the workflow is not named, and it is not clear which one is meant.
+        """
+        if self.workflow is None and file is not None:
+            self.workflow = file.stem
+        with self.open_store(create=create) as db:
+            tenant = db.tenant(self.tenant)
+            held = tenant.workflows()
+            if self.workflow is None:
+                if len(held) != 1:
+                    said = f"which holds {', '.join(map(repr, held))}" if held else "which holds none"
+                    raise typer.BadParameter(
+                        f"name a workflow of tenant {self.tenant!r}, {said}", param_hint="--workflow"
+                    )
+                self.workflow = held[0]
+            workflow = tenant.workflow(self.workflow)
+            if not create and self.workflow not in held:
+                tell("warning", f"tenant {self.tenant!r} holds no workflow {self.workflow!r}; it is taken as empty")
+            yield workflow
+
+    def open_store(self, *, create: bool = False) -> Strandline:
+        """Open the store; names are checked before anything is created."""
+        import strandline
+
+        check_name("tenant", self.tenant)
+        if self.workflow is not None:
+            check_name("workflow", self.workflow)
+        if self.view != DEFAULT_VIEW:
+            raise strandline.TenantScopeError(f"tenant {self.tenant!r} has no view {self.view!r}")
+        return strandline.open(self.store, create=create)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a command answers: the value for JSON; heading, facts and text for people; an error if it is no success."""
+
+    value: dict[str, object]
+    heading: str = ""
+    facts: Sequence[tuple[str, object]] = ()
+    text: str = ""
+    note: str = ""  # for people, beside a result that is piped on
+    error: dict[str, object] = field(default_factory=dict)
+    code: int = 0
+
+
+def command(verb: Callable[Concatenate[Target, P], Answer]) -> Callable[..., None]:
+    """Return the command of a verb: its own options, then those of `Target`."""
+    own = list(inspect.signature(verb, eval_str=True).parameters.values())[1:]
+    shared = list(inspect.signature(Target, eval_str=True).parameters.values())
+
+    def run(**options: object) -> None:
+        target = Target(**{option.name: options.pop(option.name) for option in shared})  # type: ignore[arg-type]
+        _print(target, verb(target, **options))  # type: ignore[arg-type]
+
+    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in (*own, *shared)]
+    run.__doc__ = verb.__doc__
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # what typer reads
+    run.__annotations__ = {option.name: option.annotation for option in options}
+    return run
+
+
+def _print(target: Target, answer: Answer) -> None:
+    scope = {"tenant": target.tenant, "workflow": target.workflow} if target.workflow is not None else {}
+    if target.as_json:
+        emit(to_json({**scope, **answer.value, **({"error": answer.error} if answer.error else {})}))
+    else:
+        if answer.note:
+            tell("note", answer.note)
+        if answer.heading:
+            where = f"{target.tenant}/{target.workflow}: " if scope else ""
+            emit(f"{where}{answer.heading}", style="red" if answer.error else "green")
+        emit(facts_of(answer.facts))
+        emit(answer.text)
+        if answer.error:
+            report_described(answer.error)
+    if answer.code:
+        raise typer.Exit(answer.code)
