@@ -9,7 +9,7 @@ import strandline
 from demo.choices import EVERYTHING, copy_first_lines, first_budget
 from demo.crash import kill_while_drafting
 from demo.evidence import log_digest
-from demo.facts import Bar, LogEvent, Step
+from demo.facts import LogEvent, Step
 from demo.run import CONTROL, FIRST_PART, HALF_DRAFT, Run, say_outcome
 
 PAGE_TEXT_CHARS_MAX: Final = 6_000
@@ -18,7 +18,8 @@ PAGE_TEXT_CHARS_MAX: Final = 6_000
 def read_control(run: Run) -> None:
     """The whole file into a second store: what the log must hold in the end, and a check that the file is sound."""
     story = run.story
-    with story.step("Read the whole file into a control store") as step, strandline.open(run.out / CONTROL) as db:
+    title = "Read the whole file into a control store, to compare with in the end"
+    with story.step(title) as step, strandline.open(run.out / CONTROL) as db:
         log = run.log(db)
         report = log.import_transcript(story.source.path)
         story.format, story.events = report.format, report.revision
@@ -32,25 +33,24 @@ def read_control(run: Run) -> None:
             _, story.log_digest = log_digest(db, run.workflow)
         skipped = sum(report.lines_skipped.values())
         step.say(
-            f"{report.events_imported:,} events, {story.tokens:,} tokens, from {report.lines:,} lines"
-            + (f" ({skipped:,} records that are no events were counted and skipped)" if skipped else "")
-            + "; never compacted, for comparison at the end"
+            f"{report.revision:,} events, {story.tokens:,} tokens, from {report.lines:,} lines"
+            + (f"; {skipped:,} records that are no events were counted and skipped" if skipped else "")
         )
 
 
 def _page_event(event: strandline.SourceEvent) -> LogEvent:
-    text = event.text
     return LogEvent(
         seq=event.seq,
         kind=event.kind.value,
         actor=event.actor,
         tool=event.tool,
-        text=text[:PAGE_TEXT_CHARS_MAX],
-        chars=len(text),
+        text=event.text[:PAGE_TEXT_CHARS_MAX],
+        chars=len(event.text),
     )
 
 
 def import_first(run: Run) -> None:
+    """The beginning of the file, as if the agents were still at work."""
     source, story = run.story.source, run.story
     first = run.out / FIRST_PART
     copy_first_lines(source, first)
@@ -60,41 +60,45 @@ def import_first(run: Run) -> None:
         except strandline.ImportFormatError:  # too short to tell its format, though the whole file is sound
             report = run.log(db).import_transcript(source.path)
             step.say("so few lines do not show their format: all of them were imported at once")
-        step.say(f"{report.events_imported:,} events, one log in one embedded file")
+        step.say(f"{report.revision:,} events, in one log in one embedded file")
+    first.unlink()
 
 
 def compact_first(run: Run) -> bool:
     """Compact to the budget and checkpoint; tell whether anything was compacted."""
     story = run.story
-    budget = first_budget(story.source, story.tokens)
-    with story.step("Compact, then checkpoint the agent's state") as step, run.open() as db:
+    with story.step("Compact") as step, run.open() as db:
         log = run.log(db)
-        outcome = None
-        while story.events and outcome is None and budget < story.tokens:
-            try:
-                outcome = log.compact(budget)
-            except strandline.ContextOverflowError as error:
-                step.say(f"{budget:,} tokens can't hold what must stay verbatim ({error.needed:,} or more): doubled")
-                budget *= 2
-        story.budget = budget
+        outcome = _compact_within(run, step, log)
         if outcome is None or outcome.summary is None:
-            step.say(
-                f"nothing to compact: {outcome.reason if outcome else 'what there is fits any budget worth a summary'}"
-            )
+            step.say("nothing to compact: " + (outcome.reason if outcome else "it is too small to be worth a summary"))
             return False
+        step.title = f"Compact to {story.budget:,} tokens, and checkpoint the agent's state"
         story.generations.append(outcome)
-        step.bars = [Bar("before", outcome.tokens_before), Bar("after", outcome.tokens_after)]
-        say_outcome(step, outcome, budget)
-        context = log.context(budget)
-        step.check("the context as it is read has exactly that size", context.tokens == outcome.tokens_after)
-        state = {"agent": story.log[context.revision - 1].actor, "turn": _turns(run, context.revision)}
-        made = log.checkpoint(state, state["turn"], basis=context)
+        context = log.context(story.budget)
+        say_outcome(step, outcome, context.tokens, story.budget)
+        turn = _turns(run, context.revision)
+        run.state = {"agent": story.log[context.revision - 1].actor, "turn": turn}
+        made = log.checkpoint(run.state, turn, basis=context)
         run.checkpoint_seq = made.lineage_seq
         step.say(
             f"checkpoint of turn {made.turn} at lineage {made.lineage_seq}, made from generation "
-            f"{outcome.generation} at event {made.revision}"
+            f"{outcome.generation} at event {made.revision:,}"
         )
         return True
+
+
+def _compact_within(run: Run, step: Step, log: strandline.Workflow) -> strandline.CompactionOutcome | None:
+    """Compact to the first budget that holds what must stay verbatim; None: that is as good as everything."""
+    story = run.story
+    story.budget = first_budget(story.source, story.tokens)
+    while story.events and story.budget < story.tokens:
+        try:
+            return log.compact(story.budget)
+        except strandline.ContextOverflowError as error:
+            step.say(f"{story.budget:,} tokens can't hold what must stay verbatim ({error.needed:,} at least): doubled")
+            story.budget *= 2
+    return None
 
 
 def _turns(run: Run, revision: int) -> int:
@@ -104,24 +108,25 @@ def _turns(run: Run, revision: int) -> int:
 
 
 def import_rest(run: Run) -> None:
+    """The grown file: what is known is recognized by its keys, the rest is added."""
     story = run.story
     with story.step("The agents go on: import the grown file") as step, run.open() as db:
-        before = story.log[-1].seq if story.log else 0
-        report = run.log(db).import_transcript(story.source.path)
-        step.check(
-            f"{report.events_imported:,} events are new, {report.events_known:,} were known and are not added twice",
-            report.revision == before,
-        )
+        log = run.log(db)
+        report = log.import_transcript(story.source.path)
         if report.revision:
-            run.whole_tokens = run.log(db).context(EVERYTHING).tokens
+            run.whole_tokens = log.context(EVERYTHING).tokens
             step.say(f"the context is {run.whole_tokens:,} tokens now")
+        step.check(
+            f"{report.events_imported:,} events are new; {report.events_known:,} were known and are not added twice",
+            report.revision == story.events,
+        )
 
 
 def kill(run: Run) -> bool:
     """Kill a compaction in its middle; tell whether there was one to kill."""
     story = run.story
     first = story.generations[0].summary
-    control = next((s.text[:60] for s in first.segments if s.text), "") if first else ""
+    control = next((segment.text[:60] for segment in first.segments if segment.text), "") if first else ""
     with run.open() as db:
         before = run.log(db).context(EVERYTHING)
     with story.step("Compact again, in a process that is killed in the middle") as step:
@@ -131,13 +136,12 @@ def kill(run: Run) -> bool:
             return False
         story.killed = killed
         step.say(
-            f"process {killed.pid} had written {killed.written_bytes:,} bytes of a draft for events "
-            f"{killed.from_seq}–{killed.through_seq} (of {killed.draft_bytes:,}) when signal {killed.signal} ended it"
+            f"process {killed.pid} is killed with half a draft for events {killed.from_seq:,}–{killed.through_seq:,} "
+            f"({killed.written_bytes:,} bytes)"
         )
         step.check("it died by SIGKILL, with no chance to tidy up", killed.signal == signal.SIGKILL)
         step.check(
-            f"the half draft is nowhere in the store: {killed.hits} hits in its files and values "
-            f"(the active summary: {killed.control_hits})",
+            f"its half draft is nowhere in the store: {killed.hits} hits (active summary: {killed.control_hits})",
             killed.hits == 0 < killed.control_hits,
         )
         with run.open() as db:
@@ -151,12 +155,11 @@ def _check_context(run: Run, step: Step, before: strandline.Context, after: stra
         f"generation {generation} is still the active summary, to the byte",
         after.generation == generation and after.parts == before.parts,
     )
-    covered = [(p.from_seq, p.through_seq) for p in after.parts if p.kind.value == "segment"]
-    covered += [(p.from_seq, p.through_seq) for p in after.parts if p.event is not None]
+    covered = [(part.from_seq, part.through_seq) for part in after.parts if part.kind.value in ("segment", "event")]
     ends = [0, *(through for _, through in covered)]
     seamless = all(start == end + 1 for (start, _), end in zip(covered, ends, strict=False))
     step.check(
-        f"context = generation {generation} through {watermark} + events {watermark + 1}–{after.revision}: "
+        f"context = generation {generation} through {watermark:,} + events {watermark + 1:,}–{after.revision:,}: "
         "no gap, no overlap",
         seamless and ends[-1] == after.revision and after.watermark == watermark,
     )

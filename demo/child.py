@@ -1,6 +1,7 @@
 """The process that dies: it compacts, and its summarizer stops in the middle of its draft until somebody kills it.
 
-Run as `python child.py STORE WORKFLOW BUDGET MARKER DRAFT_FILE`. It prints one line once half a draft stands in DRAFT_FILE.
+Run as `python child.py STORE WORKFLOW BUDGET MARKER DRAFT_FILE`. Once half a draft stands in DRAFT_FILE it prints one
+line.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -62,15 +63,11 @@ def choose_need(source: Source, outcome: strandline.CompactionOutcome) -> str | 
 
 def choose_lost(source: Source, log: strandline.Workflow) -> str | None:
     """Return a reference that the summary dropped and that stands nowhere else in the context; None: there is none."""
-    tries = 0
-    for ref in _wanted(source, log):
-        tries += 1
+    for ref in islice(_wanted(source, log), LOST_TRIES_MAX):
         try:
             log.context(EVERYTHING, needs=[ref])
         except strandline.SummaryReconciliationError:
             return ref
-        if tries == LOST_TRIES_MAX:
-            break
     return None
 
 

@@ -134,7 +134,6 @@ class Story:
     generations: list[CompactionOutcome] = field(default_factory=list)
     killed: Killed | None = None
     refusal: Refusal | None = None
-    need: str | None = None
     dropped: list[DroppedRow] = field(default_factory=list)
     lineage: list[LineageRow] = field(default_factory=list)
     log: list[LogEvent] = field(default_factory=list)

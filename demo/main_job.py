@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-
 import strandline
 from demo.choices import BUNDLED, look_at
 from demo.page import write_page
@@ -21,7 +20,7 @@ OUT: Final = Path("build") / "run"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; return 0 if every claim held, 1 if one did not or the file can't be imported, 2 for a wrong call."""
+    """Run the demo; return 0 if every claim held, 1 if one did not or the file is no good, 2 for a wrong call."""
     parser = argparse.ArgumentParser(prog="python -m demo.main_job", description=__doc__)
     parser.add_argument("--file", type=Path, default=BUNDLED, help="a transcript; by default the bundled one")
     parser.add_argument("--out", type=Path, default=OUT, help=f"where the store and the page go; by default {OUT}")

@@ -7,7 +7,7 @@ from typing import Final
 
 from demo.visible import visible
 
-_VOID: Final = frozenset({"meta", "line", "rect", "circle", "path", "use", "stop"})
+_VOID: Final = frozenset({"br", "meta", "line", "rect", "path"})
 
 
 class Markup(str):
@@ -16,14 +16,14 @@ class Markup(str):
     __slots__ = ()
 
 
-def tag(name: str, *children: object, **attributes: object) -> Markup:
+def tag(name: str, /, *children: object, **attributes: object) -> Markup:
     """Return one element. Children that are no Markup are escaped, and so is every attribute.
 
     `class_="x"` is written class="x", `aria_label` aria-label; an attribute that is None is left out, True stands bare.
     """
     written = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
     if name in _VOID and not children:
-        return Markup(f"<{name}{written}>" if name == "meta" else f"<{name}{written}/>")
+        return Markup(f"<{name}{written}>" if name in ("br", "meta") else f"<{name}{written}/>")
     return Markup(f"<{name}{written}>{join(*children)}</{name}>")
 
 

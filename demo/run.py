@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import strandline
-from demo.facts import Step, Story
+from demo.facts import Bar, Step, Story
 
-STORE, CONTROL, FIRST_PART, HALF_DRAFT, PAGE = (
-    "store.db",
-    "control.db",
-    "first-part.jsonl",
-    "half-draft.txt",
-    "report.html",
-)
+STORE, CONTROL = "store.db", "control.db"
+FIRST_PART, HALF_DRAFT, PAGE = "first-part.jsonl", "half-draft.txt", "report.html"
 
 
 @dataclass(slots=True)
@@ -26,6 +20,7 @@ class Run:
     out: Path
     workflow: str
     texts: dict[int, str] = field(default_factory=dict)  # of each event, out of the control store
+    state: object = None  # as it was checkpointed
     checkpoint_seq: int = 0
     whole_tokens: int = 0  # of summary and whole tail before the second compaction
 
@@ -49,14 +44,18 @@ def work_files(out: Path) -> list[Path]:
     return [out / name for name in (*databases, FIRST_PART, HALF_DRAFT, PAGE)]
 
 
-def say_outcome(step: Step, outcome: strandline.CompactionOutcome, budget: int) -> None:
+def say_outcome(step: Step, outcome: strandline.CompactionOutcome, read_tokens: int, budget: int) -> None:
     """Say what a compaction did, and check its claims."""
-    tail = f"events {outcome.watermark + 1}–{outcome.revision} stay verbatim behind it"
+    step.bars = [Bar("before", outcome.tokens_before), Bar("after", outcome.tokens_after)]
+    tail = f"; events {outcome.watermark + 1:,}–{outcome.revision:,} stay verbatim behind it"
     step.say(
-        f"generation {outcome.generation} speaks for events 1–{outcome.watermark}"
-        + (f"; {tail}" if outcome.watermark < outcome.revision else "")
+        f"generation {outcome.generation} speaks for events 1–{outcome.watermark:,}"
+        + (tail if outcome.watermark < outcome.revision else "")
     )
-    step.check(f"{outcome.tokens_after:,} tokens are within the budget of {budget:,}", outcome.tokens_after <= budget)
+    step.check(
+        f"{read_tokens:,} tokens are read, within the budget of {budget:,}",
+        outcome.tokens_after == read_tokens <= budget,
+    )
     step.check(
         f"{outcome.refs_seen:,} references seen = {outcome.refs_verbatim:,} verbatim + "
         f"{outcome.refs_dropped:,} dropped, each in the manifest",

@@ -9,7 +9,7 @@ from demo.after import compact_again, prove, recover, recover_again, refuse
 from demo.before import compact_first, import_first, import_rest, kill, read_control
 from demo.choices import look_at
 from demo.facts import Step, Story
-from demo.run import FIRST_PART, Run, work_files
+from demo.run import Run, work_files
 
 
 def tell(path: Path, out: Path, told: Callable[[Step], None]) -> Story:
@@ -29,15 +29,12 @@ def tell(path: Path, out: Path, told: Callable[[Step], None]) -> Story:
     run = Run(story=Story(look_at(path), told=told), out=out, workflow="transcript")
     read_control(run)
     import_first(run)
-    if compact_first(run):
-        import_rest(run)
-        if kill(run):
-            recover(run)
-            refuse(run)
-            compact_again(run)
-            recover_again(run)
-    else:
-        import_rest(run)
+    compacted = compact_first(run)
+    import_rest(run)
+    if compacted and kill(run):
+        recover(run)
+        refuse(run)
+        compact_again(run)
+        recover_again(run)
     prove(run)
-    (out / FIRST_PART).unlink(missing_ok=True)
     return run.story

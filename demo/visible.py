@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# Controls but tab and newline; marks that turn the direction of what follows; halves of characters, which no file holds.
+# Controls but tab and newline; marks that turn the direction of what follows; halves of characters.
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 

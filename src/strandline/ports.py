@@ -236,12 +236,12 @@ class ViewFacet(Protocol):
         ...
 
     def put(self, head: ViewHead) -> None:
-        """Insert or replace a view; never moves the pointer of one that is there."""
+        """Insert or replace a view; one that is there with another pointer is refused: only move_pointer moves that."""
         ...
 
     def move_pointer(self, head: ViewHead, *, base_generation: int, fence: int, attempt_id: str) -> bool:
         """Replace the view's row by `head`, if its generation is base_generation and its fence is `fence`, and the
-        attempt of that id is VALIDATED under that fence; tell whether it was (I6). The one compare-and-swap.
+        attempt of that id is VALIDATED under that fence and of this view; tell whether it was (I6). The one compare-and-swap.
         """
         ...
 
@@ -355,7 +355,9 @@ class CheckpointFacet(Protocol):
 
 
 class Transaction(Protocol):
-    """One transaction on one workflow: a snapshot when reading, the head's lock when writing."""
+    """One transaction on one workflow: a snapshot when reading, the head's lock when writing. When it is over its
+    facets refuse everything.
+    """
 
     @property
     def log(self) -> LogFacet:

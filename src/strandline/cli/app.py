@@ -14,7 +14,7 @@ from strandline.cli.checkpoint import checkpoint
 from strandline.cli.command import command
 from strandline.cli.compact import compact
 from strandline.cli.context import context
-from strandline.cli.failures import interrupted, report
+from strandline.cli.failures import INTERRUPTED, report
 from strandline.cli.import_transcript import import_transcript
 from strandline.cli.lineage import lineage
 from strandline.cli.manifest import manifest
@@ -36,11 +36,9 @@ class Root(TyperGroup):
         settings["standalone_mode"] = False
         try:
             code = super().main(words, prog_name, **settings)  # type: ignore[arg-type]
-            if code == interrupted.code:
-                report(interrupted, as_json=as_json)
-        except KeyboardInterrupt:
-            code = report(interrupted, as_json=as_json)
-        except Exception as error:  # noqa: BLE001  the last resort: type and message, and no traceback
+            if code == INTERRUPTED:
+                raise KeyboardInterrupt
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  the last resort: type and message, and no traceback
             code = report(error, as_json=as_json)
         sys.exit(code if isinstance(code, int) else 0)
 

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from strandline.cli.command import COUNT_MAX, Answer, Target
+from strandline.cli.command import Answer, Target, number
 from strandline.cli.output import count, pick, span
 
 if TYPE_CHECKING:
     from strandline import NewEvent
-    from strandline.transcripts.lines import Line
 
 Events = Annotated[
     Path | None,
@@ -31,7 +30,7 @@ Granter = Annotated[str | None, typer.Option(metavar="NAME", help="Who gave an a
 Key = Annotated[str | None, typer.Option(metavar="KEY", help="Names the event: given again, nothing is added.")]
 Actor = Annotated[str | None, typer.Option(metavar="NAME", help="Who states it.")]
 Refs = Annotated[list[str] | None, typer.Option("--ref", metavar="REF", help="A declared reference. Repeatable.")]
-Expected = Annotated[int | None, typer.Option(metavar="N", min=0, max=COUNT_MAX, help="Refuse at another revision.")]
+Expected = Annotated[int | None, typer.Option(metavar="N", parser=number(0), help="Refuse at another revision.")]
 
 
 def append(
@@ -47,7 +46,10 @@ def append(
     refs: Refs = None,
     expected_revision: Expected = None,
 ) -> Answer:
-    """Append events, all or none: those of FILE, or one that the options state."""
+    """Append events, all or none.
+
+    They are those of FILE, or the one that the options state.
+    """
     record: dict[str, object] = {"kind": kind, "role": role, "text": text, "subject": subject, "granter": granter}
     record |= {"key": key, "actor": actor, "refs": refs or None}
     record = {name: value for name, value in record.items() if value is not None}
@@ -72,6 +74,7 @@ def append(
 def _stated(record: dict[str, object]) -> NewEvent:
     """Make one event from options, by the rules for a line of a file."""
     from strandline.errors import ImportFormatError, InvalidInputError
+    from strandline.transcripts.jsonl import _event
     from strandline.transcripts.lines import Line
 
     record.setdefault("kind", "message")
@@ -84,6 +87,7 @@ def _stated(record: dict[str, object]) -> NewEvent:
 
 
 def _from_file(path: Path) -> Iterator[NewEvent]:
+    from strandline.transcripts.jsonl import _event
     from strandline.transcripts.lines import Tally, read_lines
 
     return (_event(line) for line in read_lines(path, Tally()))
@@ -95,9 +99,3 @@ def _from_stdin() -> Iterator[NewEvent]:
         with path.open("wb") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
         yield from _from_file(path)
-
-
-def _event(line: Line) -> NewEvent:
-    from strandline.transcripts.jsonl import _event as read_event
-
-    return read_event(line)

@@ -10,27 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from strandline.cli.command import CHECKPOINT_NAME, COUNT_MAX, Answer, CheckpointName, Target
+from strandline.cli.command import CHECKPOINT_NAME, COUNT_MAX, Answer, CheckpointName, Target, number
 from strandline.cli.output import pick, plain
 
 if TYPE_CHECKING:
     from strandline import Basis
 
-Turn = Annotated[int, typer.Option(metavar="N", min=0, max=COUNT_MAX, help="The agent's own count of turns.")]
-State = Annotated[
-    str, typer.Option(metavar="JSON|@FILE", help="The state: any JSON value; @FILE reads a file, @- stdin.")
-]
+Turn = Annotated[int, typer.Option(metavar="N", parser=number(0), help="The agent's own count of turns.")]
+State = Annotated[str, typer.Option(metavar="JSON|@FILE", help="Any JSON value; @FILE reads a file, @- stdin.")]
 BasisOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="GENERATION@REVISION",
-        show_default="the present ones",
-        help="The context that the state was made from.",
-    ),
+    str | None, typer.Option(metavar="GENERATION@REVISION", help="What the state was made from; else the present.")
 ]
-ContextFree = Annotated[
-    bool, typer.Option("--context-free", help="The state holds control flow and references only; it needs no basis.")
-]
+ContextFree = Annotated[bool, typer.Option("--context-free", help="The state holds no context; it needs no basis.")]
 _BASIS: Final = re.compile(r"(\d{1,18})@(\d{1,18})", re.ASCII)
 _FIELDS: Final = "name lineage_seq turn revision context_free in_flight views digest"
 
@@ -43,7 +34,7 @@ def checkpoint(
     basis: BasisOption = None,
     context_free: ContextFree = False,
 ) -> Answer:
-    """Keep an agent's exact state, with its place in the lineage."""
+    """Keep an agent's exact state."""
     if context_free and basis is not None:
         raise typer.BadParameter("give a basis or --context-free, not both", param_hint="--basis")
     made_from = _parse_basis(basis, target.view) if basis is not None else None
@@ -57,10 +48,7 @@ def checkpoint(
         heading=f"checkpoint {made.name!r} of turn {made.turn} kept",
         facts=[
             ("lineage", made.lineage_seq),
-            (
-                "basis",
-                f"generation {made_from.generation}, revision {made_from.revision}" if made_from else "context-free",
-            ),
+            ("basis", f"{made_from.generation}@{made_from.revision}" if made_from else "context-free"),
             ("revision", made.revision),
             ("state", f"{len(made.state):,} bytes"),
         ],

@@ -24,17 +24,25 @@ P = ParamSpec("P")
 COUNT_MAX: Final = 2**63 - 1  # what every store can hold
 CHECKPOINT_NAME: Final = DEFAULT_CHECKPOINT_NAME
 
+
+def number(least: int, most: int = COUNT_MAX) -> Callable[[str], int]:
+    """Return a parser for whole numbers between two bounds."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise typer.BadParameter(f"{text!r} is no whole number") from None
+        if not least <= value <= most:
+            raise typer.BadParameter(f"{text} is less than {least}" if value < least else f"{text} is more than {most}")
+        return value
+
+    return parse
+
+
+BUDGET_HELP: Final = f"Tokens of the context, at most.  [default: {CONTEXT_BUDGET_TOKENS}]"
+Budget = Annotated[int | None, typer.Option(metavar="N", parser=number(CONTEXT_BUDGET_TOKENS_MIN), help=BUDGET_HELP)]
 CheckpointName = Annotated[str, typer.Option("--name", metavar="NAME", help="Whose checkpoint: an agent, a thread.")]
-Budget = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        min=CONTEXT_BUDGET_TOKENS_MIN,
-        max=COUNT_MAX,
-        show_default=str(CONTEXT_BUDGET_TOKENS),
-        help="Tokens of the assembled context, at most.",
-    ),
-]
 Needs = Annotated[
     list[str] | None, typer.Option(metavar="REF", help="A reference that must stand verbatim. Repeatable.")
 ]
@@ -61,16 +69,9 @@ class Target:
 
     @contextmanager
     def open(self, *, create: bool = False, file: Path | None = None) -> Iterator[Workflow]:
-        """Open the workflow, note its name, and close the store at the end.
+        """Open the workflow, settle its name, and close the store at the end.
 
-        Args:
-            create: make store and workflow when they are not there.
-            file: a transcript whose name stands for that of the workflow.
-
-        Raises:
-            StoreUnavailableError: the store can't be opened, or is not there and create is False.
-            TenantScopeError: no valid name, or no such view.
-            typer.BadParameter: the workflow is not named, and it is not clear which one is meant.
+        `create` makes what is not there; the name of `file`, a transcript, stands for that of the workflow.
         """
         if self.workflow is None and file is not None:
             self.workflow = file.stem
@@ -121,7 +122,7 @@ def command(verb: Callable[Concatenate[Target, P], Answer]) -> Callable[..., Non
 
     def run(**options: object) -> None:
         target = Target(**{option.name: options.pop(option.name) for option in shared})  # type: ignore[arg-type]
-        _print(target, verb(target, **options))  # type: ignore[arg-type]
+        _print(target, verb(target, **options))  # type: ignore[arg-type, call-arg]
 
     options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in (*own, *shared)]
     run.__doc__ = verb.__doc__

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import enum
 import time
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 
-from strandline.cli.command import COUNT_MAX, Answer, Budget, Target
+from strandline.cli.command import Answer, Budget, Target, number
 from strandline.cli.failures import CONFLICT, REJECTED
 from strandline.cli.import_transcript import check_file, import_file
 from strandline.cli.output import count, pick, span
 from strandline.cli.progress import progress
 
-
-class SummarizerName(enum.StrEnum):
-    """The summarizers that can be named here."""
-
-    EXTRACTIVE = "extractive"
-
-
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="A transcript to import first.", show_default=False)]
-Chosen = Annotated[SummarizerName, typer.Option(help="What drafts the summary.")]
+Chosen = Annotated[Literal["extractive"], typer.Option(help="What drafts the summary.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse if any event was appended meanwhile.")]
-Through = Annotated[
-    int | None,
-    typer.Option(
-        metavar="SEQ", min=1, max=COUNT_MAX, help="The last event to cover.", show_default="as the budget asks"
-    ),
-]
-WhenTokens = Annotated[
-    int | None, typer.Option(metavar="N", min=0, max=COUNT_MAX, help="Do nothing below this size of the context.")
-]
+Through = Annotated[int | None, typer.Option(metavar="SEQ", parser=number(1), help="The last event to cover.")]
+WhenTokens = Annotated[int | None, typer.Option(metavar="N", parser=number(0), help="Do nothing below this size.")]
 _FIELDS: Final = (
     "outcome reason view revision generation watermark lineage_seq depth tokens_before tokens_after summary_tokens"
     " tail_tokens token_counter refs_seen refs_verbatim refs_dropped refs_unaccounted summary_id"
@@ -44,12 +29,15 @@ def compact(
     target: Target,
     file: File = None,
     budget: Budget = None,
-    summarizer: Chosen = SummarizerName.EXTRACTIVE,  # noqa: ARG001  there is this one
+    summarizer: Chosen = "extractive",  # noqa: ARG001  there is this one
     strict: Strict = False,
     through: Through = None,
     when_tokens: WhenTokens = None,
 ) -> Answer:
-    """Compact; with FILE, import it and compact in one go. No event is lost."""
+    """Compact, with FILE after importing it.
+
+    Older events get covered by a validated summary; no event is lost.
+    """
     begun = opened = imported = time.perf_counter()
     events_imported = 0
     if file is not None:
@@ -79,15 +67,12 @@ def compact(
         heading=f"generation {done.generation} activated" if done.outcome == "activated" else ended,
         facts=[
             ("reason", done.reason),
-            ("imported", count(events_imported, "event") if events_imported else ""),
+            ("imported", events_imported),
             ("tokens", f"{done.tokens_before:,} before, {done.tokens_after:,} now ({done.token_counter})"),
             ("summary", f"events {span(1, done.watermark)}, {count(done.summary_tokens, 'token')}"),
             ("tail", f"events {span(done.watermark + 1, done.revision)}, {count(done.tail_tokens, 'token')}"),
-            (
-                "references",
-                f"{done.refs_seen:,} seen: {done.refs_verbatim:,} verbatim in the summary,"
-                f" {done.refs_dropped:,} in the manifest, {done.refs_unaccounted:,} unaccounted for",
-            ),
+            ("references", f"{done.refs_seen:,} seen, {done.refs_verbatim:,} of them verbatim in the summary"),
+            ("manifest", f"{done.refs_dropped:,} dropped, {done.refs_unaccounted:,} unaccounted for"),
             ("depth", count(done.depth, "lossy pass", "lossy passes")),
             ("time", f"{duration_ms:,.0f} ms"),
         ],

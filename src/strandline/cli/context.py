@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import enum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
 from strandline.cli.command import Answer, Budget, Needs, Target
-from strandline.cli.output import count, pick, printable, span, to_json
+from strandline.cli.output import count, pick, span, to_json
 
 if TYPE_CHECKING:
     from strandline import Context
 
 
-class Format(enum.StrEnum):
-    """The forms in which a context can be printed."""
-
-    TEXT = "text"
-    OPENAI = "openai"
-    ANTHROPIC = "anthropic"
-
-
-FormatOption = Annotated[Format, typer.Option("--format", help="Text, or the messages for a provider.")]
+Form = Literal["text", "openai", "anthropic"]
+Format = Annotated[Form, typer.Option("--format", help="Text, or the messages for a provider.")]
 _FIELDS: Final = "view revision generation watermark tokens budget token_counter rung omitted"
 _PART_FIELDS: Final = "kind from_seq through_seq tokens text since_checkpoint"
 
 
-def context(target: Target, budget: Budget = None, needs: Needs = None, form: FormatOption = Format.TEXT) -> Answer:
+def context(target: Target, budget: Budget = None, needs: Needs = None, form: Format = "text") -> Answer:
     """Print the working context: the summary, then the tail."""
     with target.open() as workflow:
         read = workflow.context(budget, needs or ())
-    value, text = context_object(read), printable(read.text)
-    if form is not Format.TEXT:
+    value, text = context_object(read), read.text
+    if form != "text":
         value["messages"] = read.messages(form)
         text = to_json(value["messages"], indent=2)
-    return Answer(value=value, text=text, note=provenance(read))
+    return Answer(value=value, text=text, note="; ".join(provenance(read)))
 
 
 def context_object(read: Context) -> dict[str, object]:
@@ -44,7 +36,7 @@ def context_object(read: Context) -> dict[str, object]:
     return {**pick(read, _FIELDS), "parts": parts}
 
 
-def provenance(read: Context) -> str:
+def provenance(read: Context) -> list[str]:
     """Return what a context is made of, and what it leaves out."""
     said = [f"generation {read.generation}, revision {read.revision}, {read.tokens:,} of {read.budget:,} tokens"]
     for kind in dict.fromkeys(part.kind for part in read.parts):
@@ -54,4 +46,4 @@ def provenance(read: Context) -> str:
     said += [
         f"left out: {left.kind} {span(left.from_seq, left.through_seq)} ({left.tokens:,})" for left in read.omitted
     ]
-    return "; ".join(said)
+    return said

@@ -15,6 +15,7 @@ from strandline.cli.output import emit, pick, tell, to_json
 REJECTED: Final = 5
 CONFLICT: Final = 6
 CORRUPT: Final = 8
+INTERRUPTED: Final = 130
 
 _CODES: Final[tuple[tuple[type[errors.StrandlineError], int], ...]] = (  # the first that fits
     (errors.SummaryReconciliationError, 3),
@@ -31,21 +32,12 @@ _CODES: Final[tuple[tuple[type[errors.StrandlineError], int], ...]] = (  # the f
 _USAGE_ERROR, _CLICK_EXCEPTION = typer.BadParameter.__mro__[1:3]  # typer exports no more than their subclass
 
 
-class Interrupted(Exception):  # noqa: N818  no error: somebody asked for it
-    """Ctrl-C."""
-
-    code = 130
-
-
-interrupted: Final = Interrupted("interrupted")
-
-
 def exit_code(error: BaseException) -> int:
     """Return the exit code of an exception."""
     if isinstance(error, errors.StrandlineError):
         return next((code for kind, code in _CODES if isinstance(error, kind)), 1)
-    if isinstance(error, Interrupted):
-        return error.code
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
     return 2 if isinstance(error, _USAGE_ERROR) else 1
 
 
@@ -58,7 +50,9 @@ def describe(error: BaseException) -> dict[str, object]:
         kind = "UsageError" if isinstance(error, _USAGE_ERROR) else kind
         message = getattr(error, "format_message", error.__str__)()
         hint = f"See `{getattr(getattr(error, 'ctx', None), 'command_path', 'strandline')} --help`."
-    elif not isinstance(error, Interrupted):
+    elif isinstance(error, KeyboardInterrupt):
+        message = "interrupted"
+    else:
         message = f"{kind}: {message}"
         hint = "This is a fault of Strandline or of its surroundings; STRANDLINE_DEBUG=1 shows where."
     return {"type": kind, "message": message, "hint": hint}
@@ -77,19 +71,16 @@ def report(error: BaseException, *, as_json: bool) -> int:
 
 
 def report_described(error: Mapping[str, object]) -> None:
-    """Print an error for people: the message, the attributes that it does not name already, the hint."""
+    """Print an error for people: the message, what recovery must name, the hint."""
     message = str(error["message"])
     tell("error", message, "red")
     if error["type"] == errors.SummaryReconciliationError.__name__:
-        for name in ("summary_generation", "checkpoint_turn", "missing_ref", "reason"):
-            tell(f"  {name.replace('_', ' ')}", "none" if error[name] is None else str(error[name]))
         known = error["last_known"]
-        place = "no event holds it" if error["missing_ref"] else ""
+        place = "no event holds it" if error["missing_ref"] is not None else None
         if isinstance(known, Mapping):
-            place = f"event {known['seq']}, a {known['event_kind']}"
-            if known["generation_dropped"] is not None:
-                place += f", dropped at generation {known['generation_dropped']}"
-        if place:
-            tell("  last known", place)
+            place = "event {seq}, a {event_kind}, dropped at generation {generation_dropped}".format_map(known)
+        shown = {name: error[name] for name in ("summary_generation", "checkpoint_turn", "missing_ref", "reason")}
+        for name, value in {**shown, "last_known": place}.items():
+            tell(f"  {name.replace('_', ' ')}", "none" if value is None else str(value), "")
     if error["hint"]:
         tell("hint", str(error["hint"]), "cyan")

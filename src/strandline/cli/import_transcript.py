@@ -21,7 +21,7 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="Claude Code session 
 
 
 def import_transcript(target: Target, file: File) -> Answer:
-    """Import a transcript. Importing it again adds what is new."""
+    """Import a transcript; again, to add what is new."""
     begun = time.perf_counter()
     check_file(file)
     with target.open(create=True, file=file) as workflow:

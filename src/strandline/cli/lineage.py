@@ -14,7 +14,7 @@ _FIELDS: Final = "lineage_seq kind revision at_us view generation name restored_
 
 
 def lineage(target: Target) -> Answer:
-    """Print every compaction, checkpoint, restore and replay, in order."""
+    """Print what happened to the memory, in order."""
     with target.open() as workflow:
         entries = workflow.lineage()
     rows = [(e.lineage_seq, e.kind, e.generation, e.revision, at(e.at_us), _detail(e)) for e in entries]

@@ -7,7 +7,10 @@ from strandline.cli.output import count, one_line, pick, table_of
 
 
 def manifest(target: Target) -> Answer:
-    """Print every reference that the active summary does not hold verbatim, and where it was seen last."""
+    """Print what the summary leaves out.
+
+    Every reference that covered events hold and the summary does not hold verbatim, and where it was seen last.
+    """
     from strandline.engine.recall import read_manifest
 
     with target.open() as workflow:

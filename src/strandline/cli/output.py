@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import enum
 import json
@@ -25,13 +26,9 @@ _UNSHOWABLE: Final = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2
 
 
 def to_json(value: object, *, indent: int | None = None) -> str:
-    """Return a value as JSON that stdout can hold; what it can't hold is written as ASCII escapes."""
-    text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
-    try:
-        text.encode(_encoding(sys.stdout))
-    except UnicodeEncodeError:
-        return json.dumps(plain(value), indent=indent)
-    return text
+    """Return a value as JSON that stdout can hold; what can't be shown is written as an ASCII escape."""
+    text = json.dumps(plain(value), ensure_ascii=_encoding(sys.stdout) != "utf-8", indent=indent)
+    return _UNSHOWABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def plain(value: object) -> object:
@@ -80,7 +77,9 @@ def at(micros: int) -> str:
 
 def facts_of(facts: Sequence[tuple[str, object]]) -> str:
     """Return names and values, a line each; what is None, empty or 0 is left out."""
-    return table_of([(f"  {name}", value) for name, value in facts if value])
+    return table_of(
+        [(f"  {name}", f"{value:,}" if isinstance(value, int) else value) for name, value in facts if value]
+    )
 
 
 def table_of(rows: Sequence[Sequence[object]]) -> str:
@@ -105,7 +104,7 @@ def emit(text: str, style: str = "") -> None:
     if not text:
         return
     try:
-        print(_styled(text, style, sys.stdout) if style else _encodable(text, sys.stdout), flush=True)
+        print(_ready(text, style, sys.stdout), flush=True)
     except BrokenPipeError:
         with suppress(OSError):  # what is still buffered goes nowhere, also when the interpreter shuts down
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -114,7 +113,7 @@ def emit(text: str, style: str = "") -> None:
 
 def tell(label: str, text: str, style: str = "yellow") -> None:
     """Print a labelled line on stderr."""
-    print(_styled(f"{label}:", style, sys.stderr), _encodable(printable(text), sys.stderr), file=sys.stderr)
+    print(_ready(f"{label}:", style, sys.stderr), _ready(text, "", sys.stderr), file=sys.stderr)
 
 
 def print_version(asked: bool) -> None:
@@ -126,16 +125,15 @@ def print_version(asked: bool) -> None:
         raise SystemExit(0)
 
 
-def _styled(text: str, style: str, stream: TextIO | None) -> str:
-    text = _encodable(printable(text), stream)
-    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return typer.style(text, fg=style, bold=True) if stream is not None and stream.isatty() and not unwanted else text
-
-
-def _encodable(text: str, stream: TextIO | None) -> str:
+def _ready(text: str, style: str, stream: TextIO | None) -> str:
+    """Return text as a stream can take it: with colour on a terminal, with escapes for what it can't hold."""
     encoding = _encoding(stream)
-    return text.encode(encoding, "backslashreplace").decode(encoding)
+    text = printable(text).encode(encoding, "backslashreplace").decode(encoding)
+    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if not style or unwanted or stream is None or not stream.isatty():
+        return text
+    return typer.style(text, fg=style, bold=True)
 
 
 def _encoding(stream: TextIO | None) -> str:
-    return getattr(stream, "encoding", None) or "utf-8"
+    return codecs.lookup(getattr(stream, "encoding", None) or "utf-8").name

@@ -6,28 +6,30 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from strandline.cli.command import Answer, Target
-from strandline.cli.output import count, plain, printable
+from strandline.cli.command import Answer, Target, number
+from strandline.cli.output import count, plain
 from strandline.limits import RECALL_HITS_MAX
 
 if TYPE_CHECKING:
     from strandline import RecallHit
 
 Ref = Annotated[str, typer.Argument(metavar="REF", help="The reference; put -- before one that begins with a dash.")]
-Limit = Annotated[int, typer.Option(metavar="N", min=1, max=RECALL_HITS_MAX, help="Events, newest first, at most.")]
+Limit = Annotated[
+    int, typer.Option(metavar="N", parser=number(1, RECALL_HITS_MAX), help="Events, newest first, at most.")
+]
 _TEXT_CHARS_MAX: Final = 2_000  # of a hit, for people; JSON has all of it
 _EXCERPT_CHARS: Final = 400  # before the reference, and behind it
 
 
 def recall(target: Target, ref: Ref, limit: Limit = RECALL_HITS_MAX) -> Answer:
-    """Print the events in which a reference stands, newest first."""
+    """Print the events that hold a reference."""
     with target.open() as workflow:
         hits = workflow.recall(ref, limit)
     more = "; there may be more" if len(hits) == limit else ""
     return Answer(
         value={"ref": ref, "hits": plain(hits)},
         heading=f"{count(len(hits), 'event')} with {ref!r}{more}" if hits else f"no event holds {ref!r}",
-        text=printable("".join(f"\n{_shown(hit, ref)}\n" for hit in hits)).removesuffix("\n"),
+        text="".join(f"\n{_shown(hit, ref)}\n" for hit in hits).removesuffix("\n"),
     )
 
 

@@ -8,7 +8,7 @@ import typer
 
 from strandline.cli.command import CHECKPOINT_NAME, Answer, Budget, CheckpointName, Needs, Target
 from strandline.cli.context import context_object, provenance
-from strandline.cli.output import count, pick, printable, to_json
+from strandline.cli.output import count, pick, to_json
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Decide, and write nothing.")]
 Prior = Annotated[bool, typer.Option("--prior-state", help="On replay, print the newest state too; it is stale.")]
@@ -23,7 +23,10 @@ def recover(
     dry_run: DryRun = False,
     prior_state: Prior = False,
 ) -> Answer:
-    """Restore the newest valid checkpoint, or replay the summary and its tail; or refuse, with the reason."""
+    """Restore the newest valid checkpoint, or replay.
+
+    A replay is the active summary and its tail. Where neither is safe, it refuses and says why.
+    """
     with target.open() as workflow:
         found = workflow.recover(needs or (), name=name, budget=budget, dry_run=dry_run, prior_state=prior_state)
     restored = found.kind == "restore"
@@ -44,7 +47,7 @@ def recover(
             ("lineage", "dry run: nothing was written" if found.dry_run else found.lineage_seq),
             ("checkpoint", f"lineage {found.checkpoint_seq}" if found.checkpoint_seq is not None else ""),
             ("since then", count(since, "event") + " that the state does not know" if restored else ""),
-            ("context", provenance(found.context)),
+            *((" " if i else "context", said) for i, said in enumerate(provenance(found.context))),
         ],
-        text=printable("\n".join(states)),
+        text="\n".join(states),
     )

@@ -9,7 +9,7 @@ from strandline.cli.progress import progress
 
 
 def verify(target: Target) -> Answer:
-    """Check every byte of the store, or of one --workflow: gaps, digests, references, coverage, lineage."""
+    """Prove the store, or one workflow, from its bytes."""
     if target.workflow is None:
         with target.open_store() as db, progress("verifying") as tell:
             report = db.verify(tell)

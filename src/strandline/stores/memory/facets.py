@@ -150,6 +150,9 @@ class MemoryViews(Facet):
             return False
         if head.generation <= base_generation:  # a number is never used twice
             return False
+        candidate = self._tables.candidates.get(self._moment, attempt.candidate_id)
+        if candidate is None or candidate.view != head.name:
+            return False
         self._tables.views.put(self._moment, head.name, head)
         return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strandline.codec import pack, unpack
+from strandline.errors import CorruptRecordError
 from strandline.model.candidate import (
     Attempt,
     AttemptState,
@@ -39,7 +40,7 @@ class SqlJobs:
     def set_candidate_state(self, candidate_id: str, state: CandidateState) -> None:
         candidate = self.candidate(candidate_id)
         if candidate is None:
-            return
+            raise CorruptRecordError("the candidate is missing", place=f"candidate {candidate_id!r}")
         row = self._candidate_row(candidate) | {"state": state.value}
         del row["row_digest"]
         digest = seal(self._session, "candidate", list(row.values()))

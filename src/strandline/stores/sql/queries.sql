@@ -158,7 +158,8 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view_id = :view_
     AND moved_lineage_seq = :moved_lineage_seq
 
 -- The compare-and-swap (I6). The engine has checked the same under the head's lock; this is the second assertion:
--- the generation is still the base, the fence is the attempt's own, and this attempt's draft is VALIDATED.
+-- the generation is still the base, the fence is the attempt's own, this attempt's draft is VALIDATED, and its job is
+-- one of this view: fences are counted per view.
 -- name: move_pointer
 UPDATE view_head SET name = :name, audiences = :audiences, audience_version = :audience_version, budget = :budget,
     generation = :generation, summary_no = :summary_no, watermark = :watermark,
@@ -166,9 +167,10 @@ UPDATE view_head SET name = :name, audiences = :audiences, audience_version = :a
     lease_until_us = :lease_until_us, row_digest = :row_digest
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view_id = :view_id
     AND generation = :base_generation AND fence = :owner_fence AND :generation > :base_generation
-    AND EXISTS (SELECT 1 FROM attempt a
+    AND EXISTS (SELECT 1 FROM attempt a JOIN candidate c
+            ON c.tenant_id = a.tenant_id AND c.workflow_id = a.workflow_id AND c.candidate_id = a.candidate_id
         WHERE a.tenant_id = :tenant_id AND a.workflow_id = :workflow_id AND a.attempt_id = :attempt_id
-            AND a.fence = :owner_fence AND a.state = 'validated')
+            AND a.fence = :owner_fence AND a.state = 'validated' AND c.view = :name)
 
 -- ------------------------------------------------------------------------------------------ candidates, attempts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from strandline.errors import CorruptRecordError
 from strandline.model.register import Fact, FactKey, FactKind, FactState
 from strandline.stores.sql.session import Row, Session, check_seal, seal
 
@@ -25,13 +26,16 @@ class SqlRegister:
 
     def end(self, facts: Sequence[Fact]) -> None:
         for fact in facts:
-            self._session.run(
+            ended = self._session.run(
                 "end_fact",
                 from_seq=fact.from_seq,
                 ordinal=fact.ordinal,
                 through_seq=fact.through_seq,
                 row_digest=self._to_row(fact)[-1],
             )
+            if not ended:
+                place = f"register_fact {fact.from_seq}.{fact.ordinal}"
+                raise CorruptRecordError("the fact is missing", place=place)
 
     def newest(self, kind: FactKind, subject: str) -> Fact | None:
         rows = self._session.rows("newest_fact", subject=subject, kind=kind.value)

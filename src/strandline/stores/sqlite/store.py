@@ -48,6 +48,7 @@ class SqliteStore:
         self._clock = clock
         self._synchronous = _DURABILITY[durability]
         self._write_lock = threading.Lock()
+        self._writer_thread: int | None = None
         self._pool_lock = threading.Lock()
         self._readers: list[sqlite3.Connection] = []
         self._reader_slots = threading.BoundedSemaphore(STORE_READERS_MAX)
@@ -139,7 +140,7 @@ class SqliteStore:
     @contextmanager
     def write(self, scope: Scope) -> Iterator[Transaction]:
         """Open a writing transaction; leaving it normally commits."""
-        with self._write_lock, self._mapped():
+        with self._writing(), self._mapped():
             connection = self._open_writer()
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -151,6 +152,20 @@ class SqliteStore:
                 _roll_back(connection)
                 raise
             self._commit(connection)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Queue for the store's one writer, within a bound; a write inside a write would wait for itself."""
+        if self._writer_thread == threading.get_ident():
+            raise StoreUnavailableError(f"{self._path}: a write inside a write of the same thread")
+        if not self._write_lock.acquire(timeout=STORE_BUSY_TIMEOUT_S):
+            raise StoreUnavailableError(f"{self._path}: another thread has been writing for {STORE_BUSY_TIMEOUT_S:g} s")
+        self._writer_thread = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._writer_thread = None
+            self._write_lock.release()
 
     @contextmanager
     def _session(self, connection: sqlite3.Connection, ids: tuple[int, int]) -> Iterator[SqliteSession]:
@@ -213,6 +228,8 @@ class SqliteStore:
         if os.getpid() != self._process:  # SQLite connections must not cross a fork
             self._process = os.getpid()
             self._readers, self._writer = [], None
+            self._pool_lock, self._reader_slots = threading.Lock(), threading.BoundedSemaphore(STORE_READERS_MAX)
+            self._write_lock, self._writer_thread = threading.Lock(), None
 
     def _open_writer(self) -> sqlite3.Connection:
         self._check_open()

@@ -53,7 +53,7 @@ class TransactionLaws(StoreLaws):
             inside = dump(tx)
         with store.read(SCOPE) as tx:
             assert dump(tx) == inside
-        assert [event.seq for event in inside["events"]] == [1, 2, 3]  # type: ignore[attr-defined]
+            assert [event.seq for event in tx.log.read(1, FAR)] == [1, 2, 3]
 
     @pytest.mark.parametrize("error", [RuntimeError, Abort, GeneratorExit])
     def test_a_rollback_leaves_nothing(self, store: Store, error: type[BaseException]) -> None:

@@ -1,5 +1,0 @@
-"""`python -m strandline.cli` is `strandline`."""
-
-from strandline.cli import main
-
-main()
