@@ -90,7 +90,7 @@ def recall_dropped(log: strandline.Workflow, texts: dict[int, str]) -> list[Drop
 
 
 def _recalled(log: strandline.Workflow, ref: str, seq: int, texts: dict[int, str]) -> bool:
-    for limit in (16, 1_000):
+    for limit in (1, 16, 1_000):
         for hit in log.recall(ref, limit):
             if hit.seq == seq:  # a result that is JSON is shown as JSON, with its escapes
                 return hit.text == texts.get(seq) and (ref in hit.text or json.dumps(ref)[1:-1] in hit.text)

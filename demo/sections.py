@@ -100,8 +100,8 @@ def dropped(story: Story, shown: dict[int, LogEvent]) -> Markup:
         "dropped",
         "What was dropped, and where it still stands",
         f"The drop manifest, {len(story.dropped):,} references, is computed from the log, not told by a model. What "
-        "covered events hold is either verbatim in the summary or listed here, with the last covered event that holds it. That "
-        "event is still in the log; follow the link to read it as it stands.",
+        "covered events hold is either verbatim in the summary or listed here, with the last covered event that holds "
+        "it. That event is still in the log; follow the link to read it as it stands.",
         tag(
             "div",
             _table(["Reference", ("Dropped by", "num"), "Reason", "Still stands in", "Recalled now"], rows),

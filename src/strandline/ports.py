@@ -240,8 +240,10 @@ class ViewFacet(Protocol):
         ...
 
     def move_pointer(self, head: ViewHead, *, base_generation: int, fence: int, attempt_id: str) -> bool:
-        """Replace the view's row by `head`, if its generation is base_generation and its fence is `fence`, and the
-        attempt of that id is VALIDATED under that fence and of this view; tell whether it was (I6). The one compare-and-swap.
+        """Replace the view's row by `head`; tell whether it was. The one compare-and-swap (I6).
+
+        It is replaced if its generation is `base_generation`, its fence is `fence`, the attempt of that id is VALIDATED
+        under that fence and of this view, and the new generation is greater.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""SqliteStore keeps every law of a store, with each durability."""
+"""SqliteStore keeps every law of a store."""
 
 from functools import partial
 from pathlib import Path
@@ -17,12 +17,3 @@ class TestSqliteStore(StoreConformance):
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> OpenStore:
         return partial(SqliteStore, str(tmp_path / "store.db"), clock=FixedClock(), entropy=SeededEntropy(1))
-
-
-class TestSqliteStoreWithNormalDurability(StoreConformance):
-    durable = True
-
-    @pytest.fixture
-    def open_store(self, tmp_path: Path) -> OpenStore:
-        clock, entropy = FixedClock(), SeededEntropy(2)
-        return partial(SqliteStore, str(tmp_path / "store.db"), clock=clock, entropy=entropy, durability="normal")

@@ -115,9 +115,7 @@ def test_any_history_keeps_the_laws(steps: list[tuple[int, float, int]]) -> None
 def test_a_plan_without_new_events_only_shrinks() -> None:
     """A smaller budget alone makes segments anew, in place."""
     old = [_made(SegmentJob(from_seq=1, through_seq=9, level=0, depth=1, budget_tokens=500), "a", 500, 900)]
-    plan = plan_segments(
-        old, compactions=2, watermark=9, new_tokens=0, segments_budget=400, window_tokens=None
-    )
+    plan = plan_segments(old, compactions=2, watermark=9, new_tokens=0, segments_budget=400, window_tokens=None)
     assert plan.kept == ()
     assert [(job.from_seq, job.through_seq, job.budget_tokens) for job in plan.jobs] == [(1, 9, 200)]
 

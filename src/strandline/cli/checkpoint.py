@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from strandline.cli.command import CHECKPOINT_NAME, COUNT_MAX, Answer, CheckpointName, Target, number
-from strandline.cli.output import pick, plain
+from strandline.cli.output import count, pick, plain
 
 if TYPE_CHECKING:
     from strandline import Basis
@@ -50,7 +50,7 @@ def checkpoint(
             ("lineage", made.lineage_seq),
             ("basis", f"{made_from.generation}@{made_from.revision}" if made_from else "context-free"),
             ("revision", made.revision),
-            ("state", f"{len(made.state):,} bytes"),
+            ("state", count(len(made.state), "byte")),
         ],
     )
 

@@ -1,0 +1,161 @@
+"""What is SQLite's own in the embedded store: durability, triggers, the file, the statements (DESIGN §5)."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import strandline
+from strandline.stores.sql.queries import load_queries
+from strandline.stores.sqlite import SqliteStore
+from strandline.testing import FixedClock, SeededEntropy
+
+UNBOUND = {"find_tenant", "add_tenant", "scopes"}  # they find or make the tenant
+FULL, NORMAL = 2, 1
+
+
+def _store(path: Path, durability: str = "full") -> SqliteStore:
+    return SqliteStore(str(path), clock=FixedClock(), entropy=SeededEntropy(1), durability=durability)
+
+
+def _filled(path: Path) -> Path:
+    with strandline.open(path) as db:
+        db.tenant("acme").workflow("w").append([strandline.message("user", "hello", key="k")])
+    return path
+
+
+def _schema(path: Path) -> list[tuple[str, str]]:
+    with sqlite3.connect(path) as connection:
+        return connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall()
+
+
+def test_every_statement_is_bound_to_a_tenant() -> None:
+    """I21: a statement that forgot its tenant could read another's."""
+    unbound = {name for name, query in load_queries().items() if "tenant_id" not in query.parameters}
+    assert unbound == UNBOUND
+
+
+@pytest.mark.parametrize(("durability", "level"), [("full", FULL), ("normal", NORMAL)])
+def test_each_durability_sets_its_level(tmp_path: Path, durability: str, level: int) -> None:
+    """I2: full is the default, and is synchronous=FULL in WAL mode."""
+    store = _store(tmp_path / "s.db", durability)
+    writer = store._open_writer()
+    assert writer.execute("PRAGMA synchronous").fetchone() == (level,)
+    assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert writer.execute("PRAGMA foreign_keys").fetchone() == (1,)
+    store.close()
+
+
+def test_an_unknown_durability_is_refused(tmp_path: Path) -> None:
+    """SPEC §6: with the names that there are, and no file is made."""
+    with pytest.raises(strandline.InvalidInputError, match="full"):
+        _store(tmp_path / "s.db", "eventual")
+    assert not (tmp_path / "s.db").exists()
+
+
+@pytest.mark.parametrize(
+    "statement", ["DELETE FROM event", "UPDATE event SET body = x'00'", "UPDATE event SET seq = 7"]
+)
+def test_events_are_never_changed_by_sql(tmp_path: Path, statement: str) -> None:
+    """I1: triggers refuse it, whoever asks."""
+    path = _filled(tmp_path / "s.db")
+    with sqlite3.connect(path) as connection, pytest.raises(sqlite3.IntegrityError, match="I1"):
+        connection.execute(statement)
+
+
+def test_an_empty_file_is_an_empty_store(tmp_path: Path) -> None:
+    """Issue: a 0-byte or schema-less file is an empty store."""
+    path = tmp_path / "s.db"
+    path.touch()
+    with strandline.open(path) as db:
+        assert db.tenant("acme").workflows() == []
+        assert db.verify().ok
+    schemaless = tmp_path / "t.db"
+    with sqlite3.connect(schemaless) as connection:
+        connection.execute("VACUUM")
+    with strandline.open(schemaless) as db:
+        assert db.verify().ok
+
+
+def test_the_file_of_another_program_is_refused_unchanged(tmp_path: Path) -> None:
+    """SPEC §6: nothing is written into it."""
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE notes (text TEXT)")
+    before = path.read_bytes()
+    with pytest.raises(strandline.StoreUnavailableError, match="another program"):
+        strandline.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_corrupt(tmp_path: Path) -> None:
+    """I4: said with its place."""
+    path = tmp_path / "s.db"
+    path.write_bytes(b"this is no database at all" * 100)
+    with pytest.raises(strandline.CorruptRecordError, match=r"s\.db"):
+        strandline.open(path)
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    """DESIGN §5: what a newer version wrote is not touched by an older one."""
+    path = _filled(tmp_path / "s.db")
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO schema_migration VALUES (999, 'later', x'00', 0)")
+    with pytest.raises(strandline.SchemaVersionError) as caught:
+        strandline.open(path)
+    assert (caught.value.found, caught.value.known) == (999, 1)
+
+
+def test_a_changed_migration_is_refused(tmp_path: Path) -> None:
+    """DESIGN §5: migrations are checksummed."""
+    path = _filled(tmp_path / "s.db")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE schema_migration SET checksum = x'00'")
+    with pytest.raises(strandline.StoreUnavailableError, match="not the one of this version"):
+        strandline.open(path)
+
+
+def test_opening_again_changes_nothing_of_the_schema(tmp_path: Path) -> None:
+    """DESIGN §5: a migration is applied once."""
+    path = _filled(tmp_path / "s.db")
+    before = _schema(path)
+    strandline.open(path).close()
+    assert _schema(path) == before
+
+
+def test_a_missing_store_is_not_made_by_reading(tmp_path: Path) -> None:
+    """SPEC §6: create=False says so, and leaves nothing behind."""
+    with pytest.raises(strandline.StoreUnavailableError, match="no such store"):
+        strandline.open(tmp_path / "absent.db", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["postgresql://host/db", "", "mysql://x"])
+def test_a_url_of_another_kind_is_refused(url: str) -> None:
+    """SPEC §6."""
+    with pytest.raises(strandline.InvalidInputError):
+        strandline.open(url)
+
+
+def test_a_write_inside_a_write_is_refused_at_once(tmp_path: Path) -> None:
+    """I22: it would wait for itself."""
+    path = _filled(tmp_path / "s.db")
+    with strandline.open(path) as db:
+        scope = db.store.scopes()[0]
+        with (
+            db.store.write(scope),
+            pytest.raises(strandline.StoreUnavailableError, match="inside"),
+            db.store.write(scope),
+        ):
+            pass
+        db.tenant("acme").workflow("w").append(strandline.note("the lock was given back"))
+
+
+def test_a_closed_store_refuses(tmp_path: Path) -> None:
+    """SPEC §6: with a typed error."""
+    db = strandline.open(_filled(tmp_path / "s.db"))
+    db.close()
+    with pytest.raises(strandline.StoreUnavailableError, match="closed"):
+        db.tenant("acme").workflow("w").context()
