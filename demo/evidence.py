@@ -14,6 +14,7 @@ import strandline
 from demo.facts import DroppedRow
 
 RECALLS_MAX: Final = 3_000
+_ADDED_BY_THE_IMPORT: Final = "abandoned"  # a restarted session closes its open calls; no line says so
 _PAYLOADS: Final = ("text", "input", "content")
 
 
@@ -36,9 +37,9 @@ def log_digest(db: strandline.Strandline, workflow: str) -> tuple[int, str]:
 
 def bodies_found_in_file(db: strandline.Strandline, workflow: str, path: Path, format_: str) -> tuple[int, int]:
     """Look for each event of the log in the file, without Strandline's parser. Return found and looked for."""
-    events = (event for event in stored_events(db, workflow) if not (event[1] or "").count("#abandoned#"))
-    bodies = [body for _, _, body in events]
-    found = _decoded_alike(bodies, path) if format_ == "jsonl" else _verbatim(bodies, path)
+    ours = format_ == "jsonl"
+    bodies = [body for kind, _, body in stored_events(db, workflow) if ours or kind != _ADDED_BY_THE_IMPORT]
+    found = _decoded_alike(bodies, path) if ours else _verbatim(bodies, path)
     return found, len(bodies)
 
 

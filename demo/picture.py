@@ -12,6 +12,7 @@ from demo.markup import Markup, join, tag
 WIDTH: Final = 1_000
 LEFT: Final = 150
 RIGHT: Final = 984
+LABEL: Final = 110  # room for a label
 COLUMNS_MAX: Final = 420
 _MESSAGES: Final = frozenset({"message"})
 _CALLS: Final = frozenset({"tool_call", "tool_result"})
@@ -152,9 +153,13 @@ def _generation(axis: _Axis, log: Sequence[LogEvent], outcome: strandline.Compac
     parts.append(axis.marks((e for e in log if outcome.watermark < e.seq <= outcome.revision), y, 32))
     x = axis.end(outcome.watermark)
     parts.append(_line(x, y - 9, x, y + 56, "mark"))
-    parts.append(_text(x - 6, y - 5, f"watermark {outcome.watermark:,}", "watermark", anchor="end"))
+    near_left, near_right = x < LEFT + LABEL, x > RIGHT - LABEL
+    at, anchored = (x + 6, None) if near_left else (x - 6, "end")
+    parts.append(_text(at, y - 5, f"watermark {outcome.watermark:,}", "watermark", anchor=anchored))
     if outcome.watermark < outcome.revision:
-        parts.append(_text(x + 6, y + 48, f"tail {outcome.watermark + 1:,}–{outcome.revision:,}", "quiet"))
+        words = f"tail {outcome.watermark + 1:,}–{outcome.revision:,}"
+        at, below, anchored = (RIGHT, 68, "end") if near_right else (x + 6, 48, None)
+        parts.append(_text(at, y + below, words, "quiet", anchor=anchored))
     if summary:
         for entry in summary.ledger:
             at = (axis.start(entry.last_seq) + axis.end(entry.last_seq)) / 2
@@ -172,7 +177,11 @@ def _killed(axis: _Axis, killed: Killed, y: float) -> Markup:
     half = width * min(1.0, killed.written_bytes / max(1, killed.draft_bytes))
     at, middle = x + half, y + 16
     words = "killed while it drafted; nothing of it was stored"
-    roomy = axis.end(killed.through_seq) - at > 6.6 * len(words)
+    long = 6.6 * len(words)
+    if axis.end(killed.through_seq) - at > long + 16 or at - LEFT < long + 16:
+        label = _text(at + 16, y + 20, words, "alert")
+    else:
+        label = _text((at if half > long + 16 else x) - 16, y + 20, words, "alert", anchor="end")
     return join(
         _text(0, y + 14, "The killed attempt", "alert strong"),
         _text(0, y + 30, f"signal {killed.signal}", "quiet"),
@@ -180,7 +189,7 @@ def _killed(axis: _Axis, killed: Killed, y: float) -> Markup:
         _rect(x, y, width - 1, 32, "dead"),
         _line(at - 6, middle - 6, at + 6, middle + 6, "cross"),
         _line(at - 6, middle + 6, at + 6, middle - 6, "cross"),
-        _text(at + 16, y + 20, words, "alert") if roomy else _text(at - 16, y + 20, words, "alert", anchor="end"),
+        label,
     )
 
 
