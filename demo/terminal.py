@@ -63,7 +63,9 @@ class Terminal:
 
     def _wrapped(self, indent: str, text: str, *, mark: str = "", style: str = "") -> None:
         hang = indent + " " * (len(mark) if indent else 0)
-        lines = textwrap.wrap(mark + visible(text), COLUMNS, initial_indent=indent, subsequent_indent=hang)
+        lines = textwrap.wrap(
+            mark + visible(text), COLUMNS, initial_indent=indent, subsequent_indent=hang, break_on_hyphens=False
+        )
         for number, line in enumerate(lines):
             shown = Text(line)
             if mark and number == 0:

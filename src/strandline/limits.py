@@ -22,7 +22,6 @@ IMPORT_DETECT_RECORDS_MAX: Final = 100  # records read to tell the format
 IMPORT_SKIPPED_TYPES_MAX: Final = 200  # types counted by name; the rest are "other"
 
 # Calls (I8)
-OPEN_CALL_EVENTS_MAX: Final = 10_000
 UNKNOWN_CALL_ANCHORS_MAX: Final = 16
 
 # Context and compaction
@@ -33,6 +32,8 @@ LEDGER_SHARE: Final = 0.20  # of the budget: anchors and ledger together, unless
 TAIL_SHARE: Final = 0.35  # of the budget: the events kept verbatim behind the watermark
 SEGMENT_TOKENS_MIN: Final = 8
 LEDGER_CANDIDATES_MAX: Final = 20_000
+LEDGER_CALLS_SHARE: Final = 0.25  # of the ledger: older calls of unknown outcome, the newest first
+PARTITIONS_MAX: Final = 1_000  # parts of a source that is larger than the summarizer's window
 DRAFT_BYTES_MAX: Final = 4 * 1024 * 1024
 ATTEMPTS_MAX: Final = 3
 REPLANS_MAX: Final = 3

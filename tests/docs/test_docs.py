@@ -227,7 +227,7 @@ def test_every_limit_has_a_use() -> None:
     """A limit that nothing obeys would be a promise that nobody keeps (I22)."""
     sources = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py") if path.name != "limits.py")
     unused = {name for name in vars(limits) if name.isupper() and not re.search(rf"\b{name}\b", sources)}
-    assert unused <= {"OPEN_CALL_EVENTS_MAX"}  # no age closes a call yet: docs/adr/0012
+    assert not unused
 
 
 def test_each_guarantee_is_named_where_the_page_says_that_it_is_tested() -> None:

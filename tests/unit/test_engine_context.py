@@ -3,8 +3,6 @@
 Checked on both stores by generated logs and budgets, against strict checkers of each provider's rules.
 """
 
-import itertools
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -166,7 +164,9 @@ def test_thinking_is_never_rendered(db, wf):
     check_messages(context)
 
 
-@pytest.mark.parametrize("ids", list(itertools.permutations(["c", "c", "c_2", "c_2_2"])) + [("c", "c", "c", "c_3")])
+@pytest.mark.parametrize(
+    "ids", [("c", "c"), ("c", "c", "c_2"), ("c_2", "c", "c"), ("c", "c_2", "c", "c_2"), ("c", "c", "c", "c_3")]
+)
 def test_ids_that_recur_are_made_unique(db, ids):
     """I8: ids recur in a log, also ids that look like those made for a recurring one; a request holds none twice."""
     wf = new_workflow(db)
@@ -175,8 +175,17 @@ def test_ids_that_recur_are_made_unique(db, ids):
     check_messages(wf.context())
 
 
-@pytest.mark.parametrize("call_id", ["call 1", "functions.fetch:0", "ruf#é", "a/b", "x" * 200])
-@pytest.mark.parametrize("tool", ["mcp.files/read", "größe", "fetch url", "y" * 150])
+@pytest.mark.parametrize(
+    ("call_id", "tool"),
+    [
+        ("functions.fetch:0", "fetch"),
+        ("ruf 1/é", "fetch"),
+        ("a.b", "fetch"),
+        ("c", "mcp.files/read"),
+        ("c", "größe"),
+        ("c", "y" * 150),
+    ],
+)
 def test_ids_and_tools_are_written_as_providers_allow(db, call_id, tool):
     """C18: a log takes any id and any tool name; messages hold the letters and lengths that providers accept."""
     wf = new_workflow(db)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 import strandline
@@ -24,13 +24,14 @@ from strandline.testing import SeededEntropy, VirtualClock
 STORES = ("sqlite", "memory")
 WHOLE = 10_000_000  # tokens: a budget in which every context fits
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large)
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)  # to explain takes longer than to shrink
 
 _numbers = itertools.count(1)
 
 
 def bounded(examples: int) -> settings:
     """Return a hypothesis profile with so many examples and no clock."""
-    return settings(max_examples=examples, deadline=None, suppress_health_check=SLOW)
+    return settings(max_examples=examples, deadline=None, suppress_health_check=SLOW, phases=PHASES)
 
 
 def open_store(kind: str, folder: Path, **arguments) -> strandline.Strandline:

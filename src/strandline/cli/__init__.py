@@ -11,6 +11,8 @@ def main() -> None:
         from strandline.cli.output import print_version
 
         print_version(asked=True)
-    from strandline.cli.app import app
-
+    try:
+        from strandline.cli.app import app
+    except KeyboardInterrupt:
+        sys.exit(130)
     app(prog_name="strandline")

@@ -66,6 +66,7 @@ class Target:
     ] = None
     view: Annotated[str, typer.Option(metavar="NAME", help="The view.")] = DEFAULT_VIEW
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, also on failure.")] = False
+    found: bool = field(default=True, init=False)  # whether the store holds the workflow
 
     @contextmanager
     def open(self, *, create: bool = False, file: Path | None = None) -> Iterator[Workflow]:
@@ -86,7 +87,8 @@ class Target:
                     )
                 self.workflow = held[0]
             workflow = tenant.workflow(self.workflow)
-            if not create and self.workflow not in held:
+            self.found = self.workflow in held
+            if not create and not self.found:
                 tell("warning", f"tenant {self.tenant!r} holds no workflow {self.workflow!r}; it is taken as empty")
             yield workflow
 

@@ -16,8 +16,9 @@ def verify(target: Target) -> Answer:
     else:
         with target.open() as workflow, progress("verifying") as tell:
             report = workflow.verify(tell)
-    what = f"{count(report.workflows, 'workflow')}, {count(report.events, 'event')}"
-    value = pick(report, "ok workflows events problems")
+    workflows = report.workflows if target.found else 0  # what is not there was not verified
+    what = f"{count(workflows, 'workflow')}, {count(report.events, 'event')}"
+    value = {**pick(report, "ok events problems"), "workflows": workflows}
     if report.ok:
         return Answer(value=value, heading=f"ok: {what}")
     rows = [(problem.workflow, problem.place, problem.reason) for problem in report.problems]

@@ -156,7 +156,7 @@ class LogWriter:
         known = self._tx.log.by_keys([event.new.key for event in prepared if event.new.key is not None])
         for event in prepared:
             if event.new.key in known:
-                _refuse_other_content(event, known[event.new.key])
+                self._refuse_other_content(event, known[event.new.key])
         missing = [event for event in prepared if event.new.key not in known]
         if missing and expected_revision is not None and expected_revision != self._head.revision:
             raise StaleRevisionError(expected=expected_revision, actual=self._head.revision)
@@ -228,6 +228,20 @@ class LogWriter:
         self._tx.register.begin([ends.get((fact.from_seq, fact.ordinal), fact) for fact in begun])
         self._tx.register.end([fact for place, fact in ends.items() if place not in fresh])
 
+    def _refuse_other_content(self, event: PreparedEvent, stored: Event) -> None:
+        """Compare a repeated key's content with what was stored first; after erasure there is nothing to compare."""
+        if stored.body is None or stored.salt is None:
+            return
+        declared = [sighting.ref_id for sighting in stored.sightings if sighting.declared]
+        if not _same_content(event, stored, stored.salt) or set(event.declared) != set(
+            self._tx.refs.texts(declared).values()
+        ):
+            raise IdempotencyConflictError(
+                f"the key {event.new.key!r} is taken by event {stored.seq}, which has other content",
+                key=event.new.key or "",
+                seq=stored.seq,
+            )
+
 
 def _answering(event: Event, call: Fact, *, late: bool, audience: str | None) -> Event:
     """Bind an answer to its call; it inherits the call's audience where it names none (I21)."""
@@ -239,20 +253,11 @@ def _answering(event: Event, call: Fact, *, late: bool, audience: str | None) ->
     )
 
 
-def _refuse_other_content(event: PreparedEvent, stored: Event) -> None:
-    """Compare a repeated key's content with what was stored first; after erasure there is nothing to compare (I3)."""
-    if stored.body is None or stored.salt is None:
-        return
-    same = (
-        body_digest(stored.salt, event.body) == stored.body_digest
+def _same_content(event: PreparedEvent, stored: Event, salt: bytes) -> bool:
+    return (
+        body_digest(salt, event.body) == stored.body_digest
         and event.new.kind == stored.kind
         and event.new.actor == stored.actor
         and event.new.envelope == replace(stored.envelope, late=event.new.envelope.late)
         and (event.new.audience is None or event.new.audience == stored.audience)
     )
-    if not same:
-        raise IdempotencyConflictError(
-            f"the key {event.new.key!r} is taken by event {stored.seq}, which has other content",
-            key=event.new.key or "",
-            seq=stored.seq,
-        )

@@ -11,11 +11,13 @@ from strandline.engine.environment import Environment
 from strandline.engine.plan_job import Job
 from strandline.engine.reading import read_log, visible, with_references
 from strandline.errors import CorruptRecordError
+from strandline.limits import LEDGER_CALLS_SHARE
 from strandline.model.candidate import Draft, SegmentJob, Verdict
 from strandline.model.event import Event, SourceEvent
 from strandline.model.segment import Segment, SegmentHead
 from strandline.model.summary import DroppedRef, Summary
 from strandline.ports import Transaction
+from strandline.rules.anchors import render_older_calls
 from strandline.rules.ledger import score, select
 from strandline.rules.manifest import change_manifest
 from strandline.rules.planning import ledger_tokens
@@ -166,9 +168,14 @@ class _Assembly:
         entries = score(base.ledger if base else (), self._new, self._ids)
         known = {entry.ref_id for entry in entries}
         entries += [e for e in score((), self._reread, self._ids) if e.ref_id not in known]
-        ledger, ledger_text = select(
-            entries, standing=standing | anchor_refs, budget_tokens=budget, count=env.counter.count
+        calls_text = render_older_calls(job.facts.older_calls, int(budget * LEDGER_CALLS_SHARE), env.counter.count)
+        ledger, refs_text = select(
+            entries,
+            standing=standing | anchor_refs,
+            budget_tokens=budget - env.counter.count(calls_text),
+            count=env.counter.count,
         )
+        ledger_text = "\n".join(text for text in (calls_text, refs_text) if text)
         own_refs = anchor_refs | self._standing_in(ledger_text) | {entry.ref_id for entry in ledger}
         standing |= own_refs
         change = change_manifest(

@@ -18,8 +18,10 @@ from strandline.model.candidate import Attempt, CandidateState, Draft, FailureCl
 from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, CompactionResult
 from strandline.ports import SummaryRequest
+from strandline.rules.partition import part_budgets, partition
 from strandline.rules.retry import Again, GiveUp, classify, decide
 
+JOINT = "\n"  # between the drafts of the parts of one segment
 _ENDED = {
     CandidateState.REJECTED: CompactionResult.REJECTED,
     CandidateState.QUARANTINED: CompactionResult.QUARANTINED,
@@ -136,20 +138,35 @@ def _draft(run: _Run, job: Job, drafts: list[Draft], violations: tuple[str, ...]
         with run.phase("read"), env.store.read(env.scope) as tx:
             material = read_material(env, tx, job, part)
         materials.append(material)
+        drafts.append((yield from _draft_segment(run, job, material, violations)))
+    return materials
+
+
+def _draft_segment(run: _Run, job: Job, material: Material, violations: tuple[str, ...]) -> Verb[Draft]:
+    """Let one segment be drafted: at once, or in parts that fit the summarizer's window (C10)."""
+    env, summarizer = run.env, run.order.summarizer
+    prior_tokens = sum(env.counter.count(text) for text in material.prior)
+    parts = partition(material.events, prior_tokens=prior_tokens, window_tokens=summarizer.window_tokens)
+    budgets = part_budgets(parts, material.job.budget_tokens, env.counter.count(JOINT) + 1)
+    drafts: list[Draft] = []
+    for number, (events, budget) in enumerate(zip(parts, budgets, strict=True)):
         request = SummaryRequest(
-            from_seq=part.from_seq,
-            through_seq=part.through_seq,
-            budget_tokens=part.budget_tokens,
-            events=material.events,
+            from_seq=events[0].seq if number and events else material.job.from_seq,
+            through_seq=events[-1].seq if number < len(parts) - 1 else material.job.through_seq,
+            budget_tokens=budget,
+            events=events,
             anchors=job.facts.anchors,
-            prior=material.prior,
+            prior=() if number else material.prior,
             violations=violations,
             counter=env.counter,
         )
         with run.phase("draft"):
-            draft = yield Summarize(summarizer=run.order.summarizer, request=request, deadline_s=run.order.deadline_s)
+            draft = yield Summarize(summarizer=summarizer, request=request, deadline_s=run.order.deadline_s)
         drafts.append(draft)
-    return materials
+    if len(drafts) == 1:
+        return drafts[0]
+    unfinished = next((draft.finish for draft in drafts if draft.finish != "stop"), "stop")
+    return Draft(text=JOINT.join(draft.text for draft in drafts), finish=unfinished, model=drafts[0].model)
 
 
 def _judge(run: _Run, job: Job, materials: list[Material], drafts: list[Draft]) -> Verdict:

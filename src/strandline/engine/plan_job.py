@@ -55,6 +55,7 @@ class AnchorSet:
     text: str
     tokens: int
     ref_ids: frozenset[int]  # sighted in the events that state them
+    older_calls: tuple[Anchor, ...]  # of unknown outcome, too old to be anchors: for the ledger (I8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,16 +195,22 @@ class _Facts:
                 register.apply(register_event(event))
         facts = [fact for fact in register.facts if self._view.reads(fact.audience)]
         chosen, older = choose_anchors(facts)
-        anchors: list[Anchor] = []
-        ref_ids: set[int] = set()
-        for fact in chosen:
-            event = self._tail.get(fact.source_seq) or read_one(self._tx, fact.source_seq, self._env.scope.workflow)
-            ref_ids.update(sighting.ref_id for sighting in event.sightings)
-            anchors.append(make_anchor(fact, event.envelope, self._statement(fact, event), _expiry(fact)))
-        text = render_anchors(anchors, len(older))
+        events = [self._event(fact) for fact in chosen]
+        anchors = tuple(self._anchor(fact, event) for fact, event in zip(chosen, events, strict=True))
+        text = render_anchors(anchors)
         return AnchorSet(
-            anchors=tuple(anchors), text=text, tokens=self._env.counter.count(text), ref_ids=frozenset(ref_ids)
+            anchors=anchors,
+            text=text,
+            tokens=self._env.counter.count(text),
+            ref_ids=frozenset(sighting.ref_id for event in events for sighting in event.sightings),
+            older_calls=tuple(self._anchor(fact, self._event(fact)) for fact in older),
         )
+
+    def _event(self, fact: Fact) -> Event:
+        return self._tail.get(fact.source_seq) or read_one(self._tx, fact.source_seq, self._env.scope.workflow)
+
+    def _anchor(self, fact: Fact, event: Event) -> Anchor:
+        return make_anchor(fact, event.envelope, self._statement(fact, event), _expiry(fact))
 
     def _statement(self, fact: Fact, event: Event) -> str:
         if fact.key.kind is FactKind.CALL:

@@ -74,7 +74,7 @@ class Summary:
     compactions: int  # compactions on the chain of its bases, itself included (N of I12)
     watermark: int
     event_count: int  # events that it speaks for
-    source_digest: bytes  # running digest over their body digests
+    source_digest: bytes  # over the source digests of its segments, which are over the body digests of the events
     depth: int
     tokens: int
     token_counter: str

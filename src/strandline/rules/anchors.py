@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from strandline.limits import UNKNOWN_CALL_ANCHORS_MAX
 from strandline.model.event import Envelope
@@ -19,6 +19,7 @@ _LABELS = {
     FactKind.PIN: "pinned",
 }
 _ORDER = list(_LABELS)
+OLDER_CALLS_HEADING = "Older calls of unknown outcome:"
 
 
 def choose_anchors(facts: Sequence[Fact]) -> tuple[list[Fact], list[Fact]]:
@@ -52,7 +53,18 @@ def make_anchor(fact: Fact, envelope: Envelope, text: str, expires_at: str | Non
     return Anchor(key=fact.key, state=fact.state, seq=fact.source_seq, text=text, note=", ".join(notes))
 
 
-def render_anchors(anchors: Sequence[Anchor], older_unknown: int) -> str:
+def render_older_calls(calls: Sequence[Anchor], budget_tokens: int, count: Callable[[str], int]) -> str:
+    """Write the calls of unknown outcome that are too old to be anchors, the newest first, as many as fit (I8)."""
+    text = ""
+    for call in reversed(calls):
+        longer = f"{text or OLDER_CALLS_HEADING}\n{call.key.subject} ({call.note}) [event {call.seq}]"
+        if count(longer) > budget_tokens:
+            break
+        text = longer
+    return text
+
+
+def render_anchors(anchors: Sequence[Anchor]) -> str:
     """Write the anchors as text, one a line; "" where there is none."""
     if not anchors:
         return ""
@@ -62,6 +74,4 @@ def render_anchors(anchors: Sequence[Anchor], older_unknown: int) -> str:
         note = f" ({anchor.note})" if anchor.note else ""
         text = f": {anchor.text}" if anchor.text else ""
         lines.append(f"- {_LABELS[anchor.key.kind]}{subject}{note} [event {anchor.seq}]{text}")
-    if older_unknown:
-        lines.append(f"- and {older_unknown} older calls of unknown outcome, see the register")
     return "\n".join(lines)

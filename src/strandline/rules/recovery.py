@@ -163,9 +163,7 @@ _WHAT_TO_DO = {
     ReconciliationReason.GENERATION_MISMATCH: "recover by replay from the active summary and its tail",
     ReconciliationReason.HALF_WRITTEN: "recover by replay from the newest verified generation",
     ReconciliationReason.BEHIND_CHECKPOINT: "read the missing events out of the log, or recover by replay",
-    ReconciliationReason.DEPENDENCY_NOT_VERBATIM: (
-        "replay it from the log, accept a divergence by name, or abandon; don't derive it anew"
-    ),
+    ReconciliationReason.DEPENDENCY_NOT_VERBATIM: ("look the verbatim event up with recall; don't derive it anew"),
 }
 
 

@@ -33,8 +33,7 @@ class SqliteStore:
         path: the file; it is made when it is not there, and a file of 0 bytes or without tables is an empty store.
         clock: the store's clock.
         entropy: makes the digest key of a new store.
-        durability: "full" (the default: a commit survives power loss) or "normal" (survives process death only: 5,292
-            of 9,496 power-loss images lost acknowledged commits, docs/adr).
+        durability: "full" (the default: a commit survives power loss) or "normal" (it survives process death only).
 
     Raises:
         StoreUnavailableError: the file can't be opened, or is no Strandline store.

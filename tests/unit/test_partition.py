@@ -1,0 +1,87 @@
+"""A source larger than the summarizer's window is drafted in parts, all of it, once (C10, I8, I12)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import strandline
+from strandline.limits import UNKNOWN_CALL_ANCHORS_MAX
+from strandline.model.event import EventKind, SourceEvent
+from strandline.rules.partition import part_budgets, partition
+
+WINDOW = 100
+
+
+def _events(tokens: list[int]) -> list[SourceEvent]:
+    return [
+        SourceEvent(seq=seq, kind=EventKind.NOTE, role=None, actor="", text="", tokens=size)
+        for seq, size in enumerate(tokens, start=1)
+    ]
+
+
+@given(st.lists(st.integers(0, WINDOW), max_size=60))
+def test_parts_are_the_whole_in_order_and_each_fits(tokens: list[int]) -> None:
+    """C10: nothing is left out, nothing is shown twice, and no part exceeds the window."""
+    events = _events(tokens)
+    parts = partition(events, prior_tokens=0, window_tokens=WINDOW)
+    assert [event for part in parts for event in part] == events
+    assert all(sum(event.tokens for event in part) <= WINDOW for part in parts)
+    budgets = part_budgets(parts, 50, 1)
+    assert sum(budgets) + len(parts) - 1 <= max(50, len(parts) - 1)
+
+
+def test_no_window_is_one_part() -> None:
+    """C10: without a bound everything is shown at once."""
+    events = _events([10**9, 5])
+    assert partition(events, prior_tokens=7, window_tokens=None) == [events]
+
+
+def test_an_event_larger_than_the_window_is_named() -> None:
+    """I8: what can't be shown is not covered in silence."""
+    with pytest.raises(strandline.ContextOverflowError, match="event 2"):
+        partition(_events([1, WINDOW + 1]), prior_tokens=0, window_tokens=WINDOW)
+
+
+def test_a_small_window_is_shown_every_event(tmp_path: object) -> None:
+    """C10 and I12 end to end: many requests, one segment of depth 1, every covered event shown exactly once."""
+    shown: list[int] = []
+
+    class Narrow:
+        name, version, window_tokens = "narrow", "1", WINDOW
+
+        def summarize(self, request: strandline.SummaryRequest) -> strandline.Draft:
+            assert sum(event.tokens for event in request.events) <= WINDOW
+            shown.extend(event.seq for event in request.events)
+            return strandline.Draft(text=f"part of {len(request.events)} notes"[: 3 * request.budget_tokens])
+
+    with strandline.open(":memory:") as db:
+        workflow = db.tenant("acme").workflow("w")
+        workflow.append([strandline.note(f"note {'x' * 90}") for _ in range(60)])
+        outcome = workflow.compact(1_000, Narrow())
+        assert outcome.outcome == "activated", outcome.reason
+        assert shown == list(range(1, outcome.watermark + 1))
+        assert outcome.depth == 1
+        assert workflow.verify().ok
+
+
+def test_older_calls_of_unknown_outcome_move_to_the_ledger() -> None:
+    """I8: the newest are anchors; the others stand in the ledger, the newest of them first."""
+    calls = UNKNOWN_CALL_ANCHORS_MAX + 5
+    with strandline.open(":memory:") as db:
+        workflow = db.tenant("acme").workflow("w")
+        for number in range(calls):
+            workflow.append(
+                [
+                    strandline.tool_call(f"call{number}", "fetch", {"n": number}),
+                    strandline.message("user", "never mind"),
+                ]
+            )
+        workflow.append([strandline.note("y" * 900) for _ in range(6)])
+        outcome = workflow.compact(4_000)
+        assert outcome.summary is not None
+        anchored = [anchor.key.subject for anchor in outcome.summary.anchors]
+        assert anchored == [f"call{number}" for number in range(5, calls)]
+        lines = outcome.summary.ledger_text.splitlines()
+        assert [line.split()[0] for line in lines[1:6]] == [f"call{number}" for number in range(4, -1, -1)]
