@@ -42,9 +42,10 @@ $(READY): requirements.lock pyproject.toml | $(filter $(UV_LOCAL),$(UV))
 		$(UV) venv --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv; \
 	fi
 	@echo "setup: syncing .venv with requirements.lock"
-	@$(use_pip_index); $(UV) pip sync --quiet --python $(BIN)/python --require-hashes --no-build requirements.lock
+	@$(use_pip_index); $(UV) pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-build requirements.lock
 	@echo "setup: installing strandline (editable)"
 	@$(UV) pip install --quiet --python $(BIN)/python --no-index --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q src # so that a command starts at once, whatever PYTHONDONTWRITEBYTECODE says
 	@touch $@
 
 .PHONY: run

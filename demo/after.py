@@ -10,7 +10,7 @@ from demo.choices import choose_lost, choose_need
 from demo.evidence import bodies_found_in_file, log_digest, recall_dropped
 from demo.facts import LineageRow, Refusal, Step
 from demo.run import Run, say_outcome
-from demo.visible import one_line
+from demo.visible import counted, one_line
 
 DEFAULT_BUDGET: Final = 32_000
 REF_CHARS: Final = 44  # of a reference in a line of the report
@@ -25,14 +25,13 @@ def recover(run: Run) -> None:
         moved = _last_move(log)
         recovery = log.recover([need] if need else [], budget=max(DEFAULT_BUDGET, run.whole_tokens))
         step.say(
-            f"{recovery.kind}: the checkpoint stands at lineage {recovery.checkpoint_seq}, after the summary's last "
-            f"move at {moved}, so its state was made from what is active now"
+            f"{recovery.kind}: the checkpoint (lineage {run.checkpoint_seq}) is newer than the summary (lineage {moved})"
         )
-        exact = recovery.kind.value == "restore" and recovery.state == run.state
+        exact = recovery.checkpoint_seq == run.checkpoint_seq and recovery.state == run.state
         step.check("the agent's state is restored, exactly as it was checkpointed", exact)
         since = sum(part.since_checkpoint for part in recovery.context.parts)
         step.check(
-            f"the {since:,} events that came after it are handed over verbatim, and marked",
+            f"{counted(since, 'event')} after it are handed over verbatim, and marked",
             since == recovery.revision - story.generations[0].revision and not recovery.context.omitted,
         )
         if need:
@@ -103,8 +102,7 @@ def recover_again(run: Run) -> None:
         moved = _last_move(log)
         recovery = log.recover([need] if need else [], budget=max(DEFAULT_BUDGET, story.budget))
         step.say(
-            f"{recovery.kind}: the checkpoint stands at lineage {run.checkpoint_seq}, before the summary's last move "
-            f"at {moved}; its state is of a past that the summary has left"
+            f"{recovery.kind}: the checkpoint (lineage {run.checkpoint_seq}) is older than the summary (lineage {moved})"
         )
         step.check(
             f"the old state is not restored; generation {recovery.generation} and its tail are handed over",
@@ -123,12 +121,14 @@ def prove(run: Run) -> None:
         log = run.log(db)
         if story.events:
             _prove_log(run, step, db)
-        if story.generations:
+        if story.generations and story.generations[-1].refs_dropped:
             _prove_dropped(run, step, log)
         again = log.import_transcript(story.source.path)
-        step.check(f"importing the file once more adds {again.events_imported:,} events", again.events_imported == 0)
+        step.check(
+            f"importing the file once more adds {counted(again.events_imported, 'event')}", again.events_imported == 0
+        )
         report = db.verify()
-        step.check(f"verify: {report.events:,} events, {len(report.problems):,} problems", report.ok)
+        step.check(f"verify: {counted(report.events, 'event')}, {counted(len(report.problems), 'problem')}", report.ok)
         story.lineage = [
             LineageRow(
                 seq=entry.lineage_seq,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 import strandline
 from demo.choices import EVERYTHING, copy_first_lines, first_budget
@@ -11,8 +12,11 @@ from demo.crash import kill_while_drafting
 from demo.evidence import log_digest
 from demo.facts import LogEvent, Step
 from demo.run import CONTROL, FIRST_PART, HALF_DRAFT, Run, say_outcome
+from demo.visible import counted, span
 
 PAGE_TEXT_CHARS_MAX: Final = 6_000
+
+T = TypeVar("T")
 
 
 def read_control(run: Run) -> None:
@@ -33,7 +37,7 @@ def read_control(run: Run) -> None:
             _, story.log_digest = log_digest(db, run.workflow)
         skipped = sum(report.lines_skipped.values())
         step.say(
-            f"{report.revision:,} events, {story.tokens:,} tokens, from {report.lines:,} lines"
+            f"{counted(report.revision, 'event')}, {story.tokens:,} tokens, from {counted(report.lines, 'line')}"
             + (f"; {skipped:,} records that are no events were counted and skipped" if skipped else "")
         )
 
@@ -54,13 +58,16 @@ def import_first(run: Run) -> None:
     source, story = run.story.source, run.story
     first = run.out / FIRST_PART
     copy_first_lines(source, first)
-    with story.step(f"Import the first {source.first_lines:,} of {source.lines:,} lines") as step, run.open() as db:
+    with (
+        story.step(f"Import the first {source.first_lines:,} of {counted(source.lines, 'line')}") as step,
+        run.open() as db,
+    ):
         try:
             report = run.log(db).import_transcript(first)
         except strandline.ImportFormatError:  # too short to tell its format, though the whole file is sound
             report = run.log(db).import_transcript(source.path)
             step.say("so few lines do not show their format: all of them were imported at once")
-        step.say(f"{report.revision:,} events, in one log in one embedded file")
+        step.say(f"{counted(report.revision, 'event')}, in one log in one embedded file")
     first.unlink()
 
 
@@ -69,7 +76,8 @@ def compact_first(run: Run) -> bool:
     story = run.story
     with story.step("Compact") as step, run.open() as db:
         log = run.log(db)
-        outcome = _compact_within(run, step, log)
+        story.budget = first_budget(story.source, story.tokens)
+        outcome = _within_budget(run, step, log.compact)
         if outcome is None or outcome.summary is None:
             step.say("nothing to compact: " + (outcome.reason if outcome else "it is too small to be worth a summary"))
             return False
@@ -88,13 +96,12 @@ def compact_first(run: Run) -> bool:
         return True
 
 
-def _compact_within(run: Run, step: Step, log: strandline.Workflow) -> strandline.CompactionOutcome | None:
+def _within_budget(run: Run, step: Step, compact: Callable[[int], T]) -> T | None:
     """Compact to the first budget that holds what must stay verbatim; None: that is as good as everything."""
     story = run.story
-    story.budget = first_budget(story.source, story.tokens)
-    while story.events and story.budget < story.tokens:
+    while story.budget < story.tokens:
         try:
-            return log.compact(story.budget)
+            return compact(story.budget)
         except strandline.ContextOverflowError as error:
             step.say(f"{story.budget:,} tokens can't hold what must stay verbatim ({error.needed:,} at least): doubled")
             story.budget *= 2
@@ -117,7 +124,7 @@ def import_rest(run: Run) -> None:
             run.whole_tokens = log.context(EVERYTHING).tokens
             step.say(f"the context is {run.whole_tokens:,} tokens now")
         step.check(
-            f"{report.events_imported:,} events are new; {report.events_known:,} were known and are not added twice",
+            f"new: {counted(report.events_imported, 'event')}; known, and not added twice: {report.events_known:,}",
             report.revision == story.events,
         )
 
@@ -130,13 +137,17 @@ def kill(run: Run) -> bool:
     with run.open() as db:
         before = run.log(db).context(EVERYTHING)
     with story.step("Compact again, in a process that is killed in the middle") as step:
-        killed = kill_while_drafting(run.store, run.workflow, story.budget, run.out / HALF_DRAFT, control)
+        killed = _within_budget(
+            run,
+            step,
+            lambda budget: kill_while_drafting(run.store, run.workflow, budget, run.out / HALF_DRAFT, control),
+        )
         if killed is None:
             step.say("there was nothing more to compact, so nothing to kill")
             return False
         story.killed = killed
         step.say(
-            f"process {killed.pid} is killed with half a draft for events {killed.from_seq:,}–{killed.through_seq:,} "
+            f"process {killed.pid} is killed with half a draft for {span(killed.from_seq, killed.through_seq)} "
             f"({killed.written_bytes:,} bytes)"
         )
         step.check("it died by SIGKILL, with no chance to tidy up", killed.signal == signal.SIGKILL)
@@ -159,7 +170,7 @@ def _check_context(run: Run, step: Step, before: strandline.Context, after: stra
     ends = [0, *(through for _, through in covered)]
     seamless = all(start == end + 1 for (start, _), end in zip(covered, ends, strict=False))
     step.check(
-        f"context = generation {generation} through {watermark:,} + events {watermark + 1:,}–{after.revision:,}: "
+        f"context = generation {generation} through {watermark:,} + {span(watermark + 1, after.revision)}: "
         "no gap, no overlap",
         seamless and ends[-1] == after.revision and after.watermark == watermark,
     )

@@ -41,10 +41,13 @@ class HalfwaySummarizer(ExtractiveSummarizer):
 
 
 def main(store: str, workflow: str, budget: str, marker: str, draft_file: str) -> None:
-    """Compact once."""
+    """Compact once; say so when the budget is too small for it."""
     with strandline.open(store, create=False) as db:
         log = db.tenant("default").workflow(workflow)
-        log.compact(int(budget), HalfwaySummarizer(marker, Path(draft_file)))
+        try:
+            log.compact(int(budget), HalfwaySummarizer(marker, Path(draft_file)))
+        except strandline.ContextOverflowError as error:
+            print(json.dumps({"overflow": error.message, "needed": error.needed}), flush=True)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ BUNDLED_NEED: Final = "sbx-7f3a91c2"  # the sandbox that every later test run go
 BUNDLED_LOST: Final = "/run/sbx/keys/db.pem"  # the key of the test database; a tool returned it once
 FIRST_SHARE: Final = 0.6
 BUDGET_MAX: Final = 12_000
-BUDGET_MIN: Final = 64
+BUDGET_MIN: Final = 200  # a smaller file is not worth a summary
 EVERYTHING: Final = 1 << 40  # a budget that nothing exceeds
 LOST_TRIES_MAX: Final = 200
 

@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+import strandline
 from demo.facts import Killed
 
 CHILD_TIMEOUT_S: Final = 60.0
@@ -29,6 +30,10 @@ def kill_while_drafting(store: Path, workflow: str, budget: int, draft_file: Pat
         control: a text that the store does hold, to prove that the search finds.
 
     Returns None when the child ended without drafting: there was nothing to compact.
+
+    Raises:
+        ContextOverflowError: the child's, for which the budget was too small.
+        StrandlineError: the child failed otherwise.
     """
     marker = f"half-draft-{secrets.token_hex(8)}"
     command = [sys.executable, str(Path(__file__).with_name("child.py"))]
@@ -38,13 +43,15 @@ def kill_while_drafting(store: Path, workflow: str, budget: int, draft_file: Pat
         watchdog.start()
         line = child.stdout.readline() if child.stdout else b""
         watchdog.cancel()
-        if line:
+        said = json.loads(line) if line else {}
+        if "from_seq" in said:
             child.kill()
-    if not line:
-        if child.returncode != 0:
-            raise RuntimeError(f"the child process ended with {child.returncode} before it drafted anything")
+    if "overflow" in said:
+        raise strandline.ContextOverflowError(said["overflow"], needed=said["needed"], budget=budget)
+    if not said and child.returncode != 0:
+        raise strandline.StrandlineError(f"the child process ended with {child.returncode} before it drafted anything")
+    if not said:
         return None
-    said = json.loads(line)
     return Killed(
         pid=child.pid,
         signal=-child.returncode,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=OUT, help=f"where the store and the page go; by default {OUT}")
     given = parser.parse_args(arguments)
     path, out = _short(given.file), given.out
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that can't show a bar shows a question mark
     terminal = Terminal()
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ from demo.facts import Step, Story
 from demo.markup import Markup, tag, trusted
 from demo.picture import spending, timeline
 from demo.sections import dropped, kept, lineage, log, refused, section, shown_events
+from demo.visible import counted
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -69,7 +70,7 @@ def _header(story: Story) -> Markup:
         title = "Compacted, and nothing committed was lost"
     else:
         title = "Imported; too small to compact"
-    lead = f"{story.source.lines:,} lines, {story.events:,} events, {story.tokens:,} tokens. {all_of}"
+    lead = f"{counted(story.source.lines, 'line')}, {counted(story.events, 'event')}, {story.tokens:,} tokens. {all_of}"
     if story.counter:
         lead += f"; tokens are estimates by {story.counter}"
     return tag(

@@ -8,6 +8,7 @@ from typing import Final
 import strandline
 from demo.facts import Killed, LogEvent, Story
 from demo.markup import Markup, join, tag
+from demo.visible import span
 
 WIDTH: Final = 1_000
 LEFT: Final = 150
@@ -147,7 +148,7 @@ def _generation(axis: _Axis, log: Sequence[LogEvent], outcome: strandline.Compac
         head = segment.head
         x, width = axis.start(head.from_seq), axis.end(head.through_seq) - axis.start(head.from_seq)
         parts.append(_rect(x, y, width - 1, 32, "segment"))
-        words = f"segment: events {head.from_seq}–{head.through_seq} in {head.tokens:,} tokens"
+        words = f"segment: {span(head.from_seq, head.through_seq)} in {head.tokens:,} tokens"
         if width > 6.6 * len(words):
             parts.append(_text(x + 10, y + 20, words))
     parts.append(axis.marks((e for e in log if outcome.watermark < e.seq <= outcome.revision), y, 32))

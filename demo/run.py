@@ -7,6 +7,7 @@ from pathlib import Path
 
 import strandline
 from demo.facts import Bar, Step, Story
+from demo.visible import counted, span
 
 STORE, CONTROL = "store.db", "control.db"
 FIRST_PART, HALF_DRAFT, PAGE = "first-part.jsonl", "half-draft.txt", "report.html"
@@ -47,9 +48,9 @@ def work_files(out: Path) -> list[Path]:
 def say_outcome(step: Step, outcome: strandline.CompactionOutcome, read_tokens: int, budget: int) -> None:
     """Say what a compaction did, and check its claims."""
     step.bars = [Bar("before", outcome.tokens_before), Bar("after", outcome.tokens_after)]
-    tail = f"; events {outcome.watermark + 1:,}–{outcome.revision:,} stay verbatim behind it"
+    tail = f"; {span(outcome.watermark + 1, outcome.revision)} verbatim behind it"
     step.say(
-        f"generation {outcome.generation} speaks for events 1–{outcome.watermark:,}"
+        f"generation {outcome.generation} speaks for {span(1, outcome.watermark)}"
         + (tail if outcome.watermark < outcome.revision else "")
     )
     step.check(
@@ -57,7 +58,7 @@ def say_outcome(step: Step, outcome: strandline.CompactionOutcome, read_tokens: 
         outcome.tokens_after == read_tokens <= budget,
     )
     step.check(
-        f"{outcome.refs_seen:,} references seen = {outcome.refs_verbatim:,} verbatim + "
+        f"{counted(outcome.refs_seen, 'reference')} seen = {outcome.refs_verbatim:,} verbatim + "
         f"{outcome.refs_dropped:,} dropped, each in the manifest",
         outcome.refs_unaccounted == 0 and outcome.refs_seen == outcome.refs_verbatim + outcome.refs_dropped,
     )

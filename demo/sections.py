@@ -8,7 +8,7 @@ from typing import Final
 import strandline
 from demo.facts import LogEvent, Refusal, Story
 from demo.markup import Markup, join, tag
-from demo.visible import one_line
+from demo.visible import one_line, span
 
 MANIFEST_ROWS_MAX: Final = 500
 LEDGER_ENTRIES_MAX: Final = 400
@@ -46,7 +46,7 @@ def kept(outcome: strandline.CompactionOutcome, shown: dict[int, LogEvent]) -> M
             "details",
             tag(
                 "summary",
-                f"Segment: events {s.head.from_seq}–{s.head.through_seq}, ",
+                f"Segment: {span(s.head.from_seq, s.head.through_seq)}, ",
                 tag("span", f"{s.head.source_tokens:,} → {s.head.tokens:,} tokens", class_="count"),
             ),
             _bounded_text(s.text, SEGMENT_CHARS_MAX),
@@ -69,7 +69,7 @@ def kept(outcome: strandline.CompactionOutcome, shown: dict[int, LogEvent]) -> M
     return section(
         "kept",
         "What was kept",
-        f"Generation {outcome.generation} is what an agent reads in place of events 1–{outcome.watermark}. A "
+        f"Generation {outcome.generation} is what an agent reads in place of {span(1, outcome.watermark)}. A "
         "summarizer writes the segments; Strandline itself adds the anchors and the ledger, out of the log and never "
         "by a model.",
         *texts,

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from demo.facts import Bar, Source, Step, Story
-from demo.visible import visible
+from demo.visible import counted, visible
 
 COLUMNS: Final = 80
 BAR_CELLS: Final = 48
@@ -26,7 +26,7 @@ class Terminal:
 
     def begin(self, source: Source) -> None:
         """Say what is about to be done."""
-        size = f"{source.lines:,} lines, {source.size_bytes:,} bytes"
+        size = f"{counted(source.lines, 'line')}, {counted(source.size_bytes, 'byte')}"
         self._print(Text("Strandline: the main job, on a real store", style="bold"))
         for line in textwrap.wrap(f"{visible(source.path)} ({size})", COLUMNS):
             self._print(Text(line, style="dim"))

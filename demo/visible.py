@@ -20,6 +20,16 @@ def one_line(value: object, chars: int) -> str:
     return flat if len(flat) <= chars else flat[: chars - 1] + "…"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: 1 event, 2 events."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def span(first: int, last: int) -> str:
+    """Return the name of a range of events."""
+    return f"event {first:,}" if first == last else f"events {first:,}–{last:,}"
+
+
 def _name(found: re.Match[str]) -> str:
     code = ord(found.group())
     return chr(0x2400 + code) if code < 0x20 else f"[U+{code:04X}]"

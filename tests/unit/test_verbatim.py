@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from strandline.rules.verbatim import stands_at, stands_verbatim, verbatim_subset
@@ -124,6 +124,7 @@ def restated(ref: str, text: str) -> bool:
     )
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_the_rules_restated_as_look_arounds_agree(data):
     text = data.draw(st.one_of(DENSE, WORDY.map("".join)))
@@ -133,12 +134,14 @@ def test_the_rules_restated_as_look_arounds_agree(data):
     assert stands_verbatim(ref, text) == restated(ref, text)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=6), st.text(max_size=20))
 def test_any_text_may_be_asked_for(ref, text):
     assert stands_verbatim(ref, text) == restated(ref, text)
     assert stands_verbatim(ref, ref) == (ref != "")
 
 
+@settings(deadline=None)
 @given(st.one_of(DENSE, WORDY.map("".join)), st.lists(DENSE, max_size=4), st.data())
 @example("a.a.a", ["a", "a.a", "a.a.a", "."], None)
 def test_the_index_answers_as_the_check_of_each_does(text, others, data):
@@ -150,6 +153,7 @@ def test_the_index_answers_as_the_check_of_each_does(text, others, data):
     assert verbatim_subset(refs, text) == {ref for ref in refs if stands_verbatim(ref, text)}
 
 
+@settings(deadline=None)
 @given(DENSE, st.data())
 def test_what_is_added_behind_a_space_takes_nothing_away(text, data):
     start = data.draw(st.integers(0, len(text)))

@@ -14,9 +14,8 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final, TextIO
 
-import typer
-
 BROKEN_PIPE: Final = 141  # as a shell says it of SIGPIPE
+_COLOURS: Final = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
 # Control characters, marks that turn the direction of text, lone surrogates: what an event holds must not drive the
 # terminal, and is shown as an escape.
@@ -132,7 +131,7 @@ def _ready(text: str, style: str, stream: TextIO | None) -> str:
     unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     if not style or unwanted or stream is None or not stream.isatty():
         return text
-    return typer.style(text, fg=style, bold=True)
+    return f"\x1b[1;{_COLOURS[style]}m{text}\x1b[0m"
 
 
 def _encoding(stream: TextIO | None) -> str:

@@ -70,7 +70,7 @@ def extract(text: str) -> dict[str, ReferenceClass]:
     for start, end in cuts:
         tokens += blanked[at:start].split()
         tokens.append(text[start:end])
-        at = max(at, end)
+        at = end
     tokens += blanked[at:].split()
     return dict(chain.from_iterable(filter(None, map(_MEMO.__getitem__, tokens))))
 

@@ -1,0 +1,635 @@
+"""The command line's contracts: the JSON that others rely on, exit codes, and what people read.
+
+In process, with typer's runner; streams, signals and pipes are in tests/integration/test_cli_process.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import strandline
+from strandline import errors
+from strandline.cli.app import app
+from strandline.cli.failures import describe, exit_code
+from strandline.cli.output import count, facts_of, plain, printable, span, table_of, to_json
+from strandline.model.candidate import Attempt, AttemptState
+from strandline.model.outcome import CompactionOutcome, CompactionResult
+
+DEMO = Path(__file__).parents[2] / "demo" / "transcripts" / "api-tests.jsonl"
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def run(store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("STRANDLINE_DEBUG", raising=False)
+    monkeypatch.setenv("STRANDLINE_STORE", str(store))
+
+    def invoke(*args: object, stdin: str | bytes | None = None) -> Result:
+        return CliRunner().invoke(app, [str(arg) for arg in args], input=stdin)
+
+    return invoke
+
+
+@pytest.fixture
+def answer(run: Run) -> Callable[..., dict[str, Any]]:
+    """Run with --json; stdout must be one JSON object on one line, and the exit code the one expected."""
+
+    def invoke(*args: object, code: int = 0, stdin: str | bytes | None = None) -> dict[str, Any]:
+        first, *rest = args
+        result = run(first, "--json", *rest, stdin=stdin)
+        assert result.exit_code == code, result.output[:500]
+        assert result.stdout.count("\n") == 1
+        value = json.loads(result.stdout)
+        assert isinstance(value, dict)
+        assert ("error" in value) == (code != 0)
+        return value
+
+    return invoke
+
+
+@pytest.fixture
+def compacted(answer: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    return answer("compact", DEMO, "--budget", 6000)
+
+
+# ---------------------------------------------------------------------------------------------- JSON
+
+
+def test_compact_prints_what_others_rely_on(compacted: dict[str, Any]) -> None:
+    assert set(compacted) >= {
+        *("tenant", "workflow", "view", "revision", "generation", "watermark", "lineage_seq", "depth"),
+        *("tokens_before", "tokens_after", "token_counter", "refs_seen", "refs_verbatim", "refs_dropped"),
+        *("refs_unaccounted", "events_imported", "duration_ms", "phases_ms", "summary_id", "outcome"),
+        *("summary_tokens", "tail_tokens", "reason"),
+    }
+    assert (compacted["tenant"], compacted["workflow"], compacted["view"]) == ("default", "api-tests", "main")
+    assert (compacted["outcome"], compacted["generation"], compacted["reason"]) == ("activated", 1, "")
+    assert compacted["events_imported"] == compacted["revision"]
+    assert compacted["tokens_after"] == compacted["summary_tokens"] + compacted["tail_tokens"] <= 6000
+    assert compacted["refs_seen"] == compacted["refs_verbatim"] + compacted["refs_dropped"]
+    assert compacted["refs_unaccounted"] == 0
+    assert isinstance(compacted["summary_id"], str)
+    assert "import" in compacted["phases_ms"]
+    assert compacted["duration_ms"] >= sum(compacted["phases_ms"].values()) * 0.99
+
+
+def test_compact_without_a_file_compacts_what_the_store_holds(answer: Any, compacted: dict[str, Any]) -> None:
+    again = answer("compact", "--budget", 6000)
+    assert (again["outcome"], again["events_imported"], again["generation"]) == ("nothing_to_do", 0, 1)
+    assert "import" not in again["phases_ms"]
+    assert again["reason"]
+
+
+def test_compact_with_a_known_file_imports_nothing_anew(answer: Any, compacted: dict[str, Any]) -> None:
+    assert answer("compact", DEMO, "--budget", 6000)["events_imported"] == 0
+
+
+@pytest.mark.parametrize(
+    ("result", "code"),
+    [("rejected", 5), ("quarantined", 5), ("dead_letter", 5), ("conflict", 6)],
+)
+def test_a_compaction_that_fails_prints_outcome_and_error(
+    answer: Any, run: Run, compacted: dict[str, Any], monkeypatch: pytest.MonkeyPatch, result: str, code: int
+) -> None:
+    attempt = Attempt(attempt_id="a.1", candidate_id="a", number=1, fence=1, state=AttemptState.FAILED, started_us=0)
+    counts: dict[str, Any] = dict.fromkeys(("revision", "generation", "watermark", "lineage_seq", "depth"), 0)
+    counts |= dict.fromkeys(("tokens_before", "summary_tokens", "tail_tokens", "refs_seen"), 0)
+    counts |= dict.fromkeys(("refs_verbatim", "refs_dropped", "refs_unaccounted"), 0)
+    outcome = CompactionOutcome(
+        outcome=CompactionResult(result),
+        view="main",
+        token_counter="t",
+        summary=None,
+        attempts=(attempt,),
+        reason="it says so",
+        **counts,
+    )
+    monkeypatch.setattr(strandline.Workflow, "compact", lambda self, *args, **options: outcome)
+    value = answer("compact", code=code)
+    assert (value["outcome"], value["reason"]) == (result, "it says so")
+    assert value["error"]["outcome"] == result
+    assert value["error"]["hint"]
+    human = run("compact")
+    assert human.exit_code == code
+    assert "error: the compaction ended as" in human.stderr
+
+
+def test_context_prints_parts_with_their_provenance(answer: Any, compacted: dict[str, Any]) -> None:
+    value = answer("context", "--budget", 6000)
+    assert set(value) >= {"revision", "generation", "watermark", "tokens", "budget", "parts", "omitted"}
+    assert value["tokens"] <= value["budget"] == 6000
+    assert value["tokens"] == sum(part["tokens"] for part in value["parts"])
+    assert all({"kind", "from_seq", "through_seq", "tokens", "text"} <= set(part) for part in value["parts"])
+    assert value["parts"][0]["from_seq"] == 1
+    assert value["parts"][-1]["through_seq"] == value["revision"]
+    assert value["omitted"] == []
+
+
+def test_context_names_what_it_leaves_out(answer: Any, compacted: dict[str, Any]) -> None:
+    value = answer("context", "--budget", 4500)
+    assert value["omitted"]
+    assert all({"kind", "from_seq", "through_seq", "tokens", "reason"} <= set(left) for left in value["omitted"])
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+def test_context_as_messages_of_a_provider(answer: Any, run: Run, compacted: dict[str, Any], form: str) -> None:
+    messages = answer("context", "--format", form)["messages"]
+    assert json.loads(run("context", "--format", form).stdout) == messages
+    assert {"role", "content"} <= set(messages[0])
+
+
+def test_context_as_text_is_the_context_alone(answer: Any, run: Run, compacted: dict[str, Any]) -> None:
+    parts = answer("context")["parts"]
+    result = run("context")
+    assert result.stdout == "\n\n".join(part["text"] for part in parts).replace("\r\n", "\n") + "\n"
+    assert result.stderr.startswith("note: generation 1")
+
+
+def test_checkpoint_then_restore_gives_the_state_back(answer: Any, compacted: dict[str, Any]) -> None:
+    state = {"step": 3, "big": 12345678901234567890123, "text": "…"}
+    made = answer("checkpoint", "--turn", 17, "--state", json.dumps(state))
+    assert made["basis"] == {"view": "main", "generation": 1, "revision": made["revision"]}
+    assert (made["lineage_seq"], made["turn"], made["name"]) == (2, 17, "main")
+    assert len(bytes.fromhex(made["digest"])) == 32
+    found = answer("recover")
+    assert (found["kind"], found["lineage_seq"], found["generation"]) == ("restore", 3, 1)
+    assert (found["revision"], found["state"], found["turn"]) == (made["revision"], state, 17)
+    assert found["context"]["parts"]
+
+
+def test_recover_replays_where_a_compaction_came_after_the_checkpoint(answer: Any, compacted: dict[str, Any]) -> None:
+    answer("checkpoint", "--turn", 1, "--state", "[1]", "--name", "bot")
+    assert answer("compact", "--budget", 4000)["generation"] == 2
+    found = answer("recover", "--name", "bot", "--dry-run")
+    assert (found["kind"], found["state"], found["lineage_seq"], found["prior_state"]) == ("replay", None, None, None)
+    found = answer("recover", "--name", "bot", "--prior-state")
+    assert (found["kind"], found["generation"], found["state"]) == ("replay", 2, None)
+    assert found["prior_state"] == {"turn": 1, "lineage_seq": 2, "state": [1], "stale": True}
+
+
+def test_recover_with_a_context_free_state(answer: Any, compacted: dict[str, Any]) -> None:
+    answer("checkpoint", "--turn", 9, "--state", '{"at": "review"}', "--context-free")
+    answer("compact", "--budget", 4000)
+    found = answer("recover")
+    assert (found["kind"], found["state"], found["turn"]) == ("replay", {"at": "review"}, 9)
+
+
+def test_recover_refused_says_what_is_missing(answer: Any, run: Run, compacted: dict[str, Any]) -> None:
+    answer("checkpoint", "--turn", 17, "--state", "{}")
+    known = json.dumps(answer("context"))
+    gone = next(entry for entry in answer("manifest")["dropped"] if entry["ref"] not in known)
+    error = answer("recover", "--needs", gone["ref"], code=3)["error"]
+    assert set(error) >= {"type", "message", "hint", "reason", "case_id", "missing_refs"}
+    assert error["type"] == "SummaryReconciliationError"
+    assert (error["summary_generation"], error["checkpoint_turn"], error["missing_ref"]) == (1, 17, gone["ref"])
+    assert error["last_known"].keys() == {"seq", "generation_dropped", "event_kind"}
+    assert (error["last_known"]["seq"], error["last_known"]["generation_dropped"]) == (gone["last_seq"], 1)
+    assert error["case_id"] is None
+    human = run("recover", "--needs", gone["ref"])
+    assert human.exit_code == 3
+    assert human.stdout == ""
+    for said in ("summary generation: 1", "checkpoint turn: 17", f"missing ref: {gone['ref']}"):
+        assert said in human.stderr
+    assert f"last known: event {gone['last_seq']}, a {error['last_known']['event_kind']}" in human.stderr
+    assert "no event holds it" in run("recover", "--needs", "never-seen-7").stderr
+
+
+def test_a_checkpoint_of_another_generation_is_refused(answer: Any, compacted: dict[str, Any]) -> None:
+    error = answer("checkpoint", "--turn", 1, "--state", "{}", "--basis", "0@180", code=4)["error"]
+    assert (error["type"], error["basis_generation"], error["generation"]) == ("CompactionLineageError", 0, 1)
+
+
+def test_recall_prints_verbatim_events(answer: Any, run: Run, compacted: dict[str, Any]) -> None:
+    hits = answer("recall", "oauth-scope")["hits"]
+    assert all({"seq", "kind", "actor", "text"} <= set(hit) for hit in hits)
+    assert [hit["seq"] for hit in hits] == sorted((hit["seq"] for hit in hits), reverse=True)
+    assert len(answer("recall", "oauth-scope", "--limit", 1)["hits"]) == 1
+    assert f"[{hits[0]['seq']}] {hits[0]['actor']}/{hits[0]['kind']}" in run("recall", "oauth-scope").stdout
+    assert answer("recall", "never-seen-7")["hits"] == []
+
+
+@pytest.mark.parametrize("ref", ["--json", "-dash-ref-1"])
+def test_recall_takes_a_ref_that_begins_with_a_dash(answer: Any, run: Run, ref: str) -> None:
+    run("append", "--workflow", "w", "--text", "see it", "--ref", ref)
+    assert [hit["seq"] for hit in answer("recall", "--", ref)["hits"]] == [1]
+    assert run("recall", "--", ref).stdout.startswith("default/w: 1 event")
+
+
+def test_recall_shows_people_an_excerpt_of_a_long_event(run: Run) -> None:
+    run("append", "--workflow", "w", "--text", f"{'x ' * 3000} bucket-7f3a {'y ' * 3000}")
+    shown = run("recall", "bucket-7f3a").stdout
+    assert "bucket-7f3a" in shown
+    assert len(shown) < 1_500
+    assert "12,013 characters" in shown
+
+
+def test_manifest_lists_what_was_dropped(answer: Any, run: Run, compacted: dict[str, Any]) -> None:
+    value = answer("manifest")
+    assert value["generation"] == 1
+    assert len(value["dropped"]) == compacted["refs_dropped"]
+    assert all(set(entry) == {"ref", "last_seq", "generation_dropped", "reason"} for entry in value["dropped"])
+    lines = run("manifest").stdout.splitlines()
+    assert len(lines) == 2 + len(value["dropped"])
+
+
+def test_lineage_lists_every_entry(answer: Any, run: Run, compacted: dict[str, Any]) -> None:
+    answer("checkpoint", "--turn", 1, "--state", "{}")
+    answer("recover")
+    entries = answer("lineage")["entries"]
+    assert [entry["lineage_seq"] for entry in entries] == [1, 2, 3]
+    assert [entry["kind"] for entry in entries] == ["compaction", "checkpoint", "restore"]
+    assert [len(bytes.fromhex(entry["digest"])) for entry in entries[:2]] == [32, 32]
+    assert len(run("lineage").stdout.splitlines()) == 2 + 3
+
+
+def test_verify_counts_what_it_proved(answer: Any, run: Run, compacted: dict[str, Any]) -> None:
+    run("append", "--workflow", "other", "--text", "hi")
+    whole = answer("verify")
+    assert whole == {"ok": True, "workflows": 2, "events": compacted["revision"] + 1, "problems": []}
+    assert answer("verify", "--workflow", "other")["events"] == 1
+    unknown = answer("verify", "--workflow", "nope")
+    assert (unknown["ok"], unknown["workflows"], unknown["events"]) == (True, 0, 0)
+
+
+def test_verify_names_problems(
+    answer: Any, run: Run, compacted: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from strandline.model.outcome import Problem, VerifyReport
+
+    problem = Problem(workflow="default/api-tests", place="event 7", reason="the body does not match its digest")
+    found = VerifyReport(workflows=1, events=180, problems=(problem,))
+    monkeypatch.setattr(strandline.Strandline, "verify", lambda self, progress: found)
+    value = answer("verify", code=8)
+    assert (value["ok"], value["problems"]) == (False, [plain(problem)])
+    assert value["error"]["place"] == "event 7"
+    human = run("verify")
+    assert human.exit_code == 8
+    assert "event 7" in human.stdout
+    assert "hint: " in human.stderr
+
+
+def test_import_reports_what_became_of_the_file(answer: Any, run: Run) -> None:
+    value = answer("import", DEMO)
+    assert value["events_imported"] == value["revision"] == value["lines"]
+    assert (value["format"], value["events_known"], value["lines_skipped"]) == ("jsonl", 0, {})
+    assert answer("import", DEMO)["events_known"] == value["revision"]
+    assert "known already" in run("import", DEMO).stdout
+
+
+def test_an_import_error_has_line_byte_and_reason(answer: Any, tmp_path: Path) -> None:
+    torn = tmp_path / "torn.jsonl"
+    torn.write_text('{"kind": "note", "text": "a"}\n{"kind": "no')
+    error = answer("import", torn, code=1)["error"]
+    assert (error["type"], error["line"]) == ("ImportFormatError", 2)
+    assert isinstance(error["byte"], int)
+    assert error["reason"]
+
+
+# ---------------------------------------------------------------------------------------------- append
+
+
+def test_append_from_options(answer: Any) -> None:
+    first = answer("append", "--workflow", "w", "--text", "hi", "--key", "k", "--actor", "ana")
+    assert (first["seqs"], first["revision"], first["added"]) == ([1], 1, 1)
+    assert answer("append", "--text", "hi", "--key", "k", "--actor", "ana")["added"] == 0
+    answer("append", "--kind", "issue", "--subject", "oauth", "--text", "too wide", "--ref", "HB-427")
+    answer("append", "--kind", "approval", "--subject", "sec", "--text", "ok", "--granter", "ana")
+    kinds = [part["event_kind"] for part in answer("context")["parts"]]
+    assert kinds == ["message", "issue", "approval"]
+    assert answer("recall", "HB-427")["hits"][0]["declared"]
+
+
+def test_append_from_a_file_takes_its_name_and_repeats_events_without_a_key(answer: Any, tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    file.write_text('{"kind": "note", "text": "a"}\n{"kind": "note", "text": "b"}\n')
+    assert answer("append", file)["workflow"] == "events"
+    assert answer("append", file)["seqs"] == [3, 4]
+
+
+def test_append_from_stdin_may_cite_calls_of_the_log(answer: Any) -> None:
+    call = '{"kind": "tool_call", "call_id": "c1", "tool": "t", "input": {}}\n'
+    answer("append", "-", "--workflow", "w", stdin=call)
+    result = '{"kind": "tool_result", "call_id": "c1", "content": "bucket-7f3a"}'
+    assert answer("append", "-", stdin=result)["seqs"] == [2]
+
+
+def test_append_is_all_or_none(answer: Any) -> None:
+    lines = '{"kind": "note", "text": "a"}\n{"kind": "note"}\n'
+    error = answer("append", "-", "--workflow", "w", stdin=lines, code=1)["error"]
+    assert (error["type"], error["line"]) == ("ImportFormatError", 2)
+    assert answer("append", "--workflow", "w", "--text", "b")["seqs"] == [1]
+
+
+def test_append_conflicts(answer: Any) -> None:
+    answer("append", "--workflow", "w", "--text", "a", "--key", "k")
+    error = answer("append", "--text", "b", "--key", "k", code=6)["error"]
+    assert (error["type"], error["key"], error["seq"]) == ("IdempotencyConflictError", "k", 1)
+    error = answer("append", "--text", "b", "--expected-revision", 0, code=6)["error"]
+    assert (error["type"], error["expected"], error["actual"]) == ("StaleRevisionError", 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        ((), 2, "give a file"),
+        (("-", "--text", "a"), 2, "give a file"),
+        (("--kind", "issue", "--text", "a"), 1, "subject"),
+        (("--kind", "nonsense", "--text", "a"), 1, "nonsense"),
+        (("--text", "  "), 1, "white space"),
+        (("--role", "boss", "--text", "a"), 1, "boss"),
+        (("-",), 1, "no event"),
+    ],
+)
+def test_append_refuses(answer: Any, args: tuple[str, ...], code: int, said: str) -> None:
+    assert said in answer("append", "--workflow", "w", *args, code=code, stdin="")["error"]["message"]
+
+
+# ---------------------------------------------------------------------------------------------- store and workflow
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("compact",),
+        ("context",),
+        ("checkpoint", "--turn", 1, "--state", "{}"),
+        ("recover",),
+        ("recall", "x"),
+        ("manifest",),
+        ("lineage",),
+        ("verify",),
+    ],
+)
+def test_a_store_that_is_not_there_is_not_made(answer: Any, store: Path, args: tuple[object, ...]) -> None:
+    assert answer(*args, "--workflow", "w", code=7)["error"]["type"] == "StoreUnavailableError"
+    assert not store.exists()
+
+
+def test_an_empty_file_is_an_empty_store(answer: Any, run: Run, store: Path) -> None:
+    store.touch()
+    assert answer("verify") == {"ok": True, "workflows": 0, "events": 0, "problems": []}
+    read = run("context", "--workflow", "w", "--json")
+    assert json.loads(read.stdout)["parts"] == []
+    assert "holds no workflow 'w'" in read.stderr
+
+
+def test_the_workflow_must_be_named_where_there_is_a_choice(answer: Any, run: Run, store: Path) -> None:
+    store.touch()
+    assert "holds none" in answer("context", code=2)["error"]["message"]
+    run("append", "--workflow", "one", "--text", "a")
+    assert answer("context")["workflow"] == "one"
+    run("append", "--workflow", "two", "--text", "a")
+    run("append", "--tenant", "else", "--workflow", "three", "--text", "a")
+    error = answer("context", code=2)["error"]
+    assert error["type"] == "UsageError"
+    assert "'one', 'two'" in error["message"]
+    assert "three" not in error["message"]
+    assert answer("context", "--tenant", "else")["workflow"] == "three"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--view", "publisher"), "has no view 'publisher'"),
+        (("--tenant", ""), "tenant"),
+        (("--workflow", " w"), "workflow"),
+        (("--workflow", "w" * 201), "workflow"),
+    ],
+)
+def test_scope_errors_come_before_anything_is_made(
+    answer: Any, store: Path, options: tuple[str, ...], said: str
+) -> None:
+    error = answer("import", DEMO, *options, code=1)["error"]
+    assert error["type"] == "TenantScopeError"
+    assert said in error["message"]
+    assert not store.exists()
+
+
+@pytest.mark.parametrize("name", ["nope.jsonl", ".", ""])
+def test_a_file_that_is_none_makes_no_store(answer: Any, store: Path, name: str) -> None:
+    for command in ("import", "compact"):
+        assert answer(command, name, code=1)["error"]["type"] == "InvalidInputError"
+    assert not store.exists()
+
+
+def test_a_store_of_something_else_is_corrupt_or_unavailable(answer: Any, tmp_path: Path) -> None:
+    text = tmp_path / "text.db"
+    text.write_text("this is a note, and long enough to be no header of a database" * 20)
+    assert answer("verify", "--store", text, code=8)["error"]["type"] == "CorruptRecordError"
+    assert answer("verify", "--store", tmp_path, code=7)["error"]["type"] == "StoreUnavailableError"
+    assert answer("import", DEMO, "--store", tmp_path / "no" / "x.db", code=7)
+    assert answer("import", DEMO, "--store", "", code=1)["error"]["type"] == "InvalidInputError"
+
+
+# ---------------------------------------------------------------------------------------------- arguments
+
+
+@pytest.mark.parametrize("budget", ["0", "-1", "63", "x", "1e3", "9" * 30])
+@pytest.mark.parametrize("command", ["compact", "context", "recover"])
+def test_a_budget_that_can_not_be_is_a_usage_error(answer: Any, command: str, budget: str) -> None:
+    error = answer(command, "--budget", budget, code=2)["error"]
+    assert error["type"] == "UsageError"
+    assert "'--budget'" in error["message"]
+    assert command in error["hint"]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("nonsense",),
+        ("compact", "--bogus"),
+        ("recall",),
+        ("checkpoint", "--turn", "1"),
+        ("checkpoint", "--state", "{}"),
+        ("checkpoint", "--turn", "1", "--state", "{}", "--basis", "3"),
+        ("checkpoint", "--turn", "1", "--state", "{}", "--basis", "0@0", "--context-free"),
+        ("recall", "x", "--limit", "0"),
+        ("context", "--format", "xml"),
+        ("compact", "--summarizer", "magic"),
+        ("compact", "--through", "0"),
+    ],
+)
+def test_usage_errors(answer: Any, run: Run, args: tuple[str, ...]) -> None:
+    assert answer(*args, code=2)["error"]["type"] == "UsageError"
+    human = run(*args)
+    assert human.exit_code == 2
+    assert human.stdout == ""
+    assert human.stderr.startswith("error: ")
+    assert "\nhint: See `" in human.stderr
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ('{"a": 1,}', "line 1, column 9"),
+        ("", "line 1, column 1"),
+        ("NaN", "no JSON number"),
+        ('"\\ud800"', "surrogate"),
+        ("@nope.json", "No such file"),
+        ("@.", "directory"),
+        ("@latin", "byte 1"),
+        ("@deep", "deep"),
+        ("9" * 5000, "digits"),
+    ],
+)
+def test_a_state_that_is_no_json_says_where(answer: Any, run: Run, tmp_path: Path, state: str, said: str) -> None:
+    run("append", "--workflow", "w", "--text", "a")
+    (tmp_path / "latin").write_bytes(b'"\xff"')
+    (tmp_path / "deep").write_text("[" * 100_000 + "]" * 100_000)
+    error = answer("checkpoint", "--turn", 1, "--state", state, code=1)["error"]
+    assert error["type"] == "InvalidInputError"
+    assert said in error["message"]
+    assert answer("lineage")["entries"] == []
+
+
+def test_the_state_may_come_from_a_file_or_stdin(answer: Any, run: Run, tmp_path: Path) -> None:
+    run("append", "--workflow", "w", "--text", "a")
+    (tmp_path / "state.json").write_text('{"n": 1}')
+    answer("checkpoint", "--turn", 1, "--state", "@state.json")
+    assert answer("recover")["state"] == {"n": 1}
+    answer("checkpoint", "--turn", 2, "--state", "@-", stdin='{"n": 2}')
+    assert answer("recover")["state"] == {"n": 2}
+
+
+def test_a_budget_below_the_mandatory_facts_is_an_error(answer: Any) -> None:
+    error = answer("compact", DEMO, "--budget", 64, code=1)["error"]
+    assert (error["type"], error["budget"]) == ("ContextOverflowError", 64)
+    assert error["needed"] > 64
+
+
+# ---------------------------------------------------------------------------------------------- failures
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.SummaryReconciliationError("m", summary_generation=1, checkpoint_turn=None, reason="r"), 3),
+        (errors.UnreconciledSummaryError("m", case_id="c"), 3),
+        (errors.CompactionLineageError("m"), 4),
+        (errors.MalformedDraftError(), 5),
+        (errors.TransientSummarizerError(), 75),
+        (errors.IdempotencyConflictError("m", key="k", seq=1), 6),
+        (errors.StaleRevisionError(expected=1, actual=2), 6),
+        (errors.StoreUnavailableError(), 7),
+        (errors.SchemaVersionError(found=2, known=1), 7),
+        (errors.CorruptRecordError("r", place="p"), 8),
+        (errors.OutcomeUnknownError(), 75),
+        (errors.ContextOverflowError("m", needed=2, budget=1), 1),
+        (errors.InvalidInputError(), 1),
+        (errors.TenantScopeError(), 1),
+        (errors.ActionDeniedError(), 1),
+        (errors.StrandlineError(), 1),
+        (RuntimeError("x"), 1),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_every_error_has_its_code_and_its_attributes(error: BaseException, code: int) -> None:
+    assert exit_code(error) == code
+    described = describe(error)
+    assert {"type", "message", "hint", *getattr(error, "fields", ())} == set(described)
+    assert described["type"] == type(error).__name__
+    json.dumps(described)
+
+
+def test_an_unexpected_exception_has_type_and_message_and_no_traceback(
+    answer: Any, run: Run, compacted: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object) -> None:
+        raise ZeroDivisionError("by nought")
+
+    monkeypatch.setattr(strandline.Workflow, "lineage", broken)
+    assert "by nought" in answer("lineage", code=1)["error"]["message"]
+    assert "Traceback" not in run("lineage").stderr
+    assert "ZeroDivisionError: by nought" in run("lineage").stderr
+    monkeypatch.setenv("STRANDLINE_DEBUG", "1")
+    assert "Traceback" in run("lineage").stderr
+
+
+def test_an_interrupt_is_130(answer: Any, run: Run, compacted: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(strandline.Workflow, "lineage", interrupted)
+    assert answer("lineage", code=130)["error"]["type"] == "KeyboardInterrupt"
+    human = run("lineage")
+    assert (human.exit_code, human.stderr) == (130, "error: interrupted\n")
+
+
+# ---------------------------------------------------------------------------------------------- output
+
+
+def test_help_and_no_command(run: Run) -> None:
+    assert run("--help").exit_code == 0
+    assert run("-h").stdout == run("--help").stdout
+    nothing = run()
+    assert (nothing.exit_code, nothing.stdout) == (2, "")
+    assert "compact" in nothing.stderr
+    for name in (
+        "import",
+        "append",
+        "compact",
+        "context",
+        "checkpoint",
+        "recover",
+        "recall",
+        "manifest",
+        "lineage",
+        "verify",
+    ):
+        text = run(name, "--help").stdout
+        for option in ("--store", "--tenant", "--workflow", "--view", "--json"):
+            assert option in text
+
+
+def test_the_version(run: Run) -> None:
+    assert run("--version").stdout.startswith("strandline 0.")
+
+
+def test_lone_surrogates_and_control_characters(answer: Any, run: Run, tmp_path: Path) -> None:
+    record = {
+        "type": "user",
+        "uuid": "u1",
+        "sessionId": "s",
+        "message": {"role": "user", "content": "lone \ud83d, \x1b[31mred, \x9b2J, \u202eback"},
+    }
+    (tmp_path / "s.jsonl").write_text(json.dumps(record))
+    run("import", tmp_path / "s.jsonl")
+    assert answer("context")["parts"][0]["text"] == record["message"]["content"]  # type: ignore[index]
+    raw = run("context", "--json").stdout
+    assert "\\ud83d" in raw
+    assert raw.isascii()
+    assert run("context").stdout == "lone \\ud83d, \\x1b[31mred, \\x9b2J, \\u202eback\n"
+
+
+def test_json_keeps_what_utf_8_can_hold() -> None:
+    assert to_json({"a": "é→😀"}) == '{"a": "é→😀"}'
+    assert json.loads(to_json({"a": "\ud800\x7f"})) == {"a": "\ud800\x7f"}
+
+
+def test_small_words() -> None:
+    assert (count(1, "event"), count(2, "event"), count(1200, "pass", "passes")) == (
+        "1 event",
+        "2 events",
+        "1,200 passes",
+    )
+    assert (span(1, 3), span(2, 2), span(2, 1)) == ("1–3", "2", "none")
+    assert table_of([("a", "n"), ("bb", 7), (None, 70)]) == "a   n\nbb   7\n    70"
+    assert facts_of([("x", 1000), ("gone", 0), ("none", None)]) == "  x  1,000"
+    assert facts_of([]) == ""
+    assert printable("a\r\nb\tc\0") == "a\nb\tc\\x00"
+    assert plain({"d": b"\x01", "l": errors.LastKnown(seq=1, generation_dropped=None, event_kind="note")}) == {
+        "d": "01",
+        "l": {"seq": 1, "generation_dropped": None, "event_kind": "note"},
+    }

@@ -1,0 +1,463 @@
+"""Law (I5, I6, I10, I19, C14): only a complete, validated draft becomes active, by its own attempt, on its own base.
+
+Checked on both stores with summarizers that fail, lie, race and die on cue: whatever they do, what a reader sees is the
+generation before or the generation after, and no lease is left behind.
+"""
+
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+import strandline
+from strandline.limits import ATTEMPTS_MAX, REPLANS_MAX
+from strandline.testing import ScriptedSummarizer, SeededEntropy, VirtualClock
+from tests.unit.test_engine_stage import (
+    STORES,
+    lease_of,
+    new_workflow,
+    open_store,
+    quiet,
+    seen_of,
+    talk,
+    transaction,
+)
+
+Draft, SAY = strandline.Draft, strandline.message
+TRANSIENT, MALFORMED = strandline.TransientSummarizerError("busy"), strandline.MalformedDraftError("cut")
+
+
+@pytest.fixture(scope="module", params=STORES)
+def db(request, tmp_path_factory):
+    with open_store(request.param, tmp_path_factory.mktemp("compact")) as db:
+        yield db
+
+
+@pytest.fixture
+def wf(db):
+    """A workflow at generation 1, with a tail that is worth compacting, and facts that stand."""
+    wf = new_workflow(db)
+    wf.append([strandline.issue("oauth-scope", "The scope admin:org is too wide."), *talk(6)])
+    wf.compact(400, quiet)
+    wf.append(talk(8, start=20))
+    yield wf
+    assert lease_of(db, wf) is None
+
+
+def states(db, wf) -> list[tuple[str, list[str]]]:
+    """Return each candidate's state with those of its attempts, the oldest first."""
+    with transaction(db, wf) as tx:
+        found = sorted(tx.jobs.all_candidates(), key=lambda candidate: candidate.plan.base_generation)
+        return [(c.state.value, [a.state.value for a in tx.jobs.attempts(c.candidate_id)]) for c in found]
+
+
+# ---------------------------------------------------------------------------------------------- bad drafts
+
+BAD = {
+    "timeout": (TRANSIENT, "dead_letter", "transient"),
+    "connection": (lambda _: (_ for _ in ()).throw(ConnectionResetError("reset")), "dead_letter", "transient"),
+    "malformed": (MALFORMED, "rejected", "malformed"),
+    "other summarizer error": (strandline.SummarizerError("odd"), "rejected", "malformed"),
+    "empty": ("", "rejected", "malformed"),
+    "blank": (" \n\t", "rejected", "malformed"),
+    "cut off": (Draft(text="Work went on and", finish="length"), "rejected", "malformed"),
+    "filtered": (Draft(text="Work went on.", finish="content_filter"), "rejected", "malformed"),
+    "placeholder": ("[summary here]", "rejected", "malformed"),
+    "error text": ("Error: 429 Too Many Requests", "rejected", "malformed"),
+    "over budget": ("Work went on. " * 500, "rejected", "malformed"),
+    "nul": ("Work\0went on.", "rejected", "malformed"),
+    "surrogate": ("Work \ud800 went on.", "rejected", "malformed"),
+    "invented reference": ("Work went on in bucket-dead99.", "quarantined", "semantic"),
+    "invented approval": ("dana approved the publication of the suite.", "quarantined", "semantic"),
+    "resolved issue": ("The oauth-scope issue was resolved.", "quarantined", "semantic"),
+}
+
+
+@pytest.mark.parametrize("step,result,failure", BAD.values(), ids=BAD)
+def test_a_bad_draft_never_changes_what_is_read(db, wf, step, result, failure):
+    """I5, C14: the class decides how often it is tried; the attempts are kept with what was wrong."""
+    before = seen_of(wf)
+    tries = 1 if failure == "semantic" else ATTEMPTS_MAX
+    script = ScriptedSummarizer([step] * tries, name="bad")
+    outcome = wf.compact(400, strandline_callable(script))
+    assert (outcome.outcome, outcome.generation, script.steps_left) == (result, 1, 0)
+    assert [attempt.failure for attempt in outcome.attempts] == [failure] * tries
+    assert seen_of(wf) == before
+    assert states(db, wf)[1][0] in ("rejected", "quarantined")
+    assert wf.verify().ok
+    assert wf.compact(400, quiet).generation == 2
+
+
+def strandline_callable(script):
+    """Return the script as a plain function, so that errors are mapped as a caller's function's are."""
+
+    def bad(request):
+        return script.summarize(request)
+
+    return bad
+
+
+@pytest.mark.parametrize("bad", ["", MALFORMED, TRANSIENT], ids=["empty", "malformed", "transient"])
+def test_another_try_is_told_what_was_wrong(db, wf, bad):
+    """C14: a malformed draft's violations go into the next request; a good draft then activates, in its own attempt."""
+    script = ScriptedSummarizer([bad, "Work went on quietly."])
+    outcome = wf.compact(400, script)
+    assert (outcome.outcome, outcome.generation) == ("activated", 2)
+    assert [attempt.state.value for attempt in outcome.attempts] == ["running", "validated"]
+    assert bool(script.requests[1].violations) == (bad == "")
+    assert states(db, wf)[1] == ("active", ["failed", "activated"])
+
+
+def test_what_ended_is_not_tried_again_until_something_changes(wf):
+    """C14: the same failing transformation is not repeated blindly; a new event makes another job."""
+    script = ScriptedSummarizer(["In bucket-dead99.", "Work went on."])
+    assert wf.compact(400, script).outcome == "quarantined"
+    again = wf.compact(400, script)
+    assert (again.outcome, script.steps_left) == ("quarantined", 1)
+    assert "until" in again.reason
+    wf.append(talk(4, start=90))
+    assert wf.compact(400, script).outcome == "activated"
+
+
+def test_a_dead_letter_may_be_sent_again_by_hand(wf):
+    """C14: what failed for a passing reason is no bad transformation: once the reason passed, `compact` goes on."""
+    script = ScriptedSummarizer([TRANSIENT] * ATTEMPTS_MAX + ["Work went on."])
+    assert wf.compact(400, script).outcome == "dead_letter"
+    assert wf.compact(400, script).outcome == "activated"
+
+
+def test_a_draft_that_does_not_come_is_not_waited_for(wf):
+    """C14, I22: after its deadline the draft is nobody's, however late it comes."""
+    gate, before = threading.Event(), seen_of(wf)
+
+    def stalls(request):
+        gate.wait(30)
+        return "Too late."
+
+    try:
+        outcome = wf.compact(400, stalls, deadline_s=0.01)
+    finally:
+        gate.set()
+    assert outcome.outcome == "dead_letter"
+    assert seen_of(wf) == before
+
+
+@pytest.mark.parametrize("error", [KeyError("choices"), ZeroDivisionError(), KeyboardInterrupt(), SystemExit(1)], ids=repr)
+def test_a_programming_error_reaches_its_author(db, wf, error):
+    """C14: it propagates as it is, the lease is given back, and the next compaction does not wait."""
+    before = seen_of(wf)
+
+    def broken(request):
+        raise error
+
+    with pytest.raises(type(error)):
+        wf.compact(400, broken)
+    assert lease_of(db, wf) is None
+    assert states(db, wf)[1] == ("pending", ["failed"])
+    assert seen_of(wf) == before
+    assert wf.compact(400, quiet).outcome == "activated"
+
+
+@pytest.mark.parametrize("answer", [None, 3, b"text", ["text"]], ids=repr)
+def test_an_answer_of_another_type_is_no_draft(wf, answer):
+    """C14: malformed, told to the summarizer, and bounded."""
+    before = seen_of(wf)
+    assert wf.compact(400, lambda request: answer).outcome == "rejected"
+    assert seen_of(wf) == before
+
+
+def test_a_hook_that_raises_harms_nothing(tmp_path):
+    """DESIGN §2: hooks are told after the commit, and what they raise is ignored."""
+
+    class Hook:
+        def __init__(self):
+            self.told = []
+
+        def emit(self, name, details):
+            self.told.append(name)
+            raise RuntimeError("broken hook")
+
+    hook = Hook()
+    with open_store("sqlite", tmp_path, hooks=[hook]) as db:
+        wf = new_workflow(db)
+        wf.append(talk(8))
+        assert wf.compact(400, quiet).outcome == "activated"
+        wf.checkpoint({}, 1, basis=wf.context())
+    assert hook.told[:2] == ["append", "compaction"]
+    assert "checkpoint" in hook.told
+
+
+# ---------------------------------------------------------------------------------------------- races
+
+
+@pytest.mark.parametrize("same_job", [True, False], ids=["the same job", "another summarizer"])
+def test_a_late_attempt_is_refused(db, wf, same_job):
+    """I6: while it drafts another compaction activates; nothing of the late one is visible."""
+    seen = []
+
+    def race(request):
+        seen.append(wf.compact(400, script if same_job else quiet))
+        seen.append(seen_of(wf))
+        return Draft(text="The late one.")
+
+    script = ScriptedSummarizer([race, "Work went on."])
+    outcome = wf.compact(400, script)
+    assert [seen[0].outcome, seen[0].generation] == ["activated", 2]
+    assert (outcome.outcome, outcome.generation) == ("conflict", 2)
+    assert seen_of(wf) == seen[1]
+    assert "The late one" not in wf.context().text
+    assert outcome.summary_id == seen[0].summary_id
+    assert wf.verify().ok
+
+
+@pytest.mark.parametrize("step", ["In bucket-dead99.", "", TRANSIENT], ids=["semantic", "malformed", "transient"])
+def test_a_late_failure_changes_nothing_of_what_another_attempt_stored(db, wf, step):
+    """I6: attempts of one job: the fenced one fails after the other activated, and the candidate stays active."""
+    seen = []
+
+    def race(request):
+        wf.compact(400, script)
+        seen.append(seen_of(wf))
+        if isinstance(step, BaseException):
+            raise step
+        return Draft(text=step)
+
+    script = ScriptedSummarizer([race, "Work went on."])
+    outcome = wf.compact(400, script)
+    assert outcome.generation == 2
+    assert seen_of(wf) == seen[0]
+    assert states(db, wf)[1] == ("active", ["fenced", "activated"])
+
+
+def test_a_recovery_fences_what_is_drafting(db, wf):
+    """I6, I15: the compaction that was in flight is refused, however late it comes."""
+    before = wf.context().generation
+
+    def crash(request):
+        wf.recover()
+        return "The late one."
+
+    outcome = wf.compact(400, crash)
+    assert outcome.outcome == "conflict"
+    assert wf.context().generation == before
+    assert "The late one" not in wf.context().text
+
+
+def test_a_fenced_lease_is_written_down(db, wf):
+    """I13: taking the view from an attempt that still runs is an entry of the lineage; a released lease is none."""
+
+    def race(request):
+        wf.compact(400, quiet)
+        return "The late one."
+
+    assert [entry.kind for entry in wf.lineage()] == ["compaction"]
+    wf.compact(400, race)
+    assert [entry.kind for entry in wf.lineage()] == ["compaction", "fence", "compaction"]
+
+
+def test_strict_mode_refuses_when_an_event_was_appended_meanwhile(db, wf):
+    """I6: each time the plan is made anew, a bounded number of times; the events are kept, and the lease is not."""
+    drafts = []
+
+    def appends(request):
+        wf.append(SAY("user", f"one more, number {len(drafts)}"))
+        drafts.append(request)
+        return "Work went on."
+
+    outcome = wf.compact(400, appends, strict=True)
+    assert (outcome.outcome, outcome.generation, len(drafts)) == ("conflict", 1, REPLANS_MAX)
+    assert outcome.revision == 29 + REPLANS_MAX
+    assert lease_of(db, wf) is None
+    assert wf.compact(400, quiet, strict=True).outcome == "activated"
+    assert "fence" not in [entry.kind for entry in wf.lineage()]
+
+
+def test_strict_mode_plans_anew_from_the_newest_snapshot(wf):
+    """I6, C14: one event meanwhile, and the second plan is on the revision with it."""
+
+    def appends_once(request):
+        if wf.context().revision == 29:
+            wf.append(SAY("user", "one more"))
+        return "Work went on."
+
+    outcome = wf.compact(400, appends_once, strict=True)
+    assert (outcome.outcome, outcome.generation, outcome.revision) == ("activated", 2, 30)
+    assert outcome.summary.revision == 30
+
+
+def test_by_default_what_is_appended_meanwhile_is_tail(wf):
+    """DESIGN §2: a writer that never rests must not starve a slow summarizer."""
+
+    def appends(request):
+        wf.append(SAY("user", "one more, bucket-9999"))
+        return "Work went on."
+
+    outcome = wf.compact(400, appends)
+    assert (outcome.outcome, outcome.generation) == ("activated", 2)
+    assert "bucket-9999" in wf.context().parts[-1].text
+
+
+# ---------------------------------------------------------------------------------------------- crashes
+
+
+class Dies(BaseException):
+    """The process dies here."""
+
+
+class FaultyStore:
+    """A store that does something else, once, where a test says so."""
+
+    def __init__(self, store):
+        self._store = store
+        self.at_pointer = self.after_commit = None
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    @contextmanager
+    def write(self, scope):
+        moved = []
+        with self._store.write(scope) as tx:
+            move = tx.views.move_pointer
+
+            def move_pointer(*args, **kwargs):
+                moved.append(True)
+                if self.at_pointer is not None:
+                    error, self.at_pointer = self.at_pointer, None
+                    raise error
+                return move(*args, **kwargs)
+
+            tx.views.move_pointer = move_pointer
+            yield tx
+        if moved and self.after_commit is not None:
+            error, self.after_commit = self.after_commit, None
+            raise error
+
+
+@pytest.fixture(params=STORES)
+def faulty(request, tmp_path):
+    with open_store(request.param, tmp_path) as opened:
+        store = FaultyStore(opened.store)
+        db = strandline.Strandline(store, clock=VirtualClock(), entropy=SeededEntropy(7))
+        wf = new_workflow(db)
+        wf.append(talk(8))
+        yield db, wf, store
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Dies(), strandline.StoreUnavailableError("disk full"), strandline.OutcomeUnknownError("cut off")],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_validated_draft_is_not_drafted_again(faulty, error):
+    """DESIGN §2, C14: what died right before its activation is found by the next compaction, which activates it."""
+    db, wf, store = faulty
+    script = ScriptedSummarizer(["Work went on."])
+    before = seen_of(wf)
+    store.at_pointer = error
+    with pytest.raises((Dies, strandline.StoreUnavailableError)):
+        wf.compact(400, script)
+    assert seen_of(wf) == before
+    assert states(db, wf) == [("validated", ["validated"])]
+    outcome = wf.compact(400, script)
+    assert (outcome.outcome, outcome.generation, script.steps_left) == ("activated", 1, 0)
+    assert states(db, wf) == [("active", ["activated"])]
+    assert "Work went on." in wf.context().text
+    assert lease_of(db, wf) is None
+    assert wf.verify().ok
+
+
+def test_a_validated_draft_is_superseded_when_the_world_moved_on(faulty):
+    """I6: another job activates first; the draft that was left behind never becomes active."""
+    db, wf, store = faulty
+    store.at_pointer = Dies()
+    with pytest.raises(Dies):
+        wf.compact(400, ScriptedSummarizer(["The one that was left behind."]))
+    wf.append(talk(4, start=50))
+    assert wf.compact(400, quiet).outcome == "activated"
+    wf.append(talk(8, start=70))
+    assert wf.compact(400, quiet).outcome == "activated"
+    assert "left behind" not in wf.context().text
+    assert wf.verify().ok
+
+
+def test_a_lost_acknowledgement_is_read_back(faulty):
+    """I19: the commit landed and was not acknowledged: the pointer is read, and the compaction has happened, once."""
+    db, wf, store = faulty
+    store.after_commit = strandline.OutcomeUnknownError("cut off")
+    outcome = wf.compact(400, ScriptedSummarizer(["Work went on."]))
+    assert (outcome.outcome, outcome.generation) == ("activated", 1)
+    assert [entry.kind for entry in wf.lineage()] == ["compaction"]
+    assert lease_of(db, wf) is None
+
+
+def test_a_store_that_fails_under_a_draft_changes_nothing(faulty):
+    """C14: storage: nothing was activated, and the next compaction need not wait for a lease."""
+    db, wf, store = faulty
+    before = seen_of(wf)
+
+    def unplugs(request):
+        raise strandline.StoreUnavailableError("gone")
+
+    with pytest.raises(strandline.StoreUnavailableError):
+        wf.compact(400, unplugs)
+    assert seen_of(wf) == before
+    assert wf.compact(400, quiet).outcome == "activated"
+
+
+# ---------------------------------------------------------------------------------------------- what is planned
+
+
+def test_nothing_to_do_is_said_and_changes_nothing(db, wf):
+    """C7: below the threshold, or when the tail fits its share; no attempt is begun."""
+    before = seen_of(wf)
+    outcome = wf.compact(400, quiet, when_tokens=1_000_000)
+    assert (outcome.outcome, outcome.attempts) == ("nothing_to_do", ())
+    assert "1000000" in outcome.reason
+    wf.compact(400, quiet)
+    assert wf.compact(400, quiet).outcome == "nothing_to_do"
+    assert wf.compact(10_000, quiet).outcome == "nothing_to_do"
+    assert wf.context().generation == before["generation"] + 1
+
+
+def test_an_empty_workflow_has_nothing_to_compact(db):
+    """C7: and reading it is no error."""
+    wf = new_workflow(db)
+    assert wf.compact(400, quiet).outcome == "nothing_to_do"
+    assert (wf.context().parts, wf.lineage(), wf.manifest()) == ((), [], [])
+
+
+def test_mandatory_facts_over_the_budget_are_an_error_and_no_cut(db):
+    """C11: nothing is written."""
+    wf = new_workflow(db)
+    wf.append([strandline.constraint(f"rule-{n}", "Do not touch the harbour lights. " * 5) for n in range(12)])
+    wf.append(talk(8))
+    with pytest.raises(strandline.ContextOverflowError) as caught:
+        wf.compact(300, quiet)
+    assert caught.value.needed > caught.value.budget == 300
+    assert wf.context().generation == 0
+    assert wf.lineage() == []
+
+
+def test_mandatory_facts_stand_verbatim_as_of_the_watermark(db):
+    """I10: constraints, approvals, revocations, issues, unknown calls, artifacts and pins, each with its event."""
+    wf = new_workflow(db)
+    wf.append([strandline.constraint("rule", "Never push on Fridays."), strandline.constraint("old", "Lifted later.")])
+    wf.append([strandline.approval("ship", "Ship v3.4.0.", granter="ann", scope="eu"), strandline.lift_constraint("old")])
+    wf.append([strandline.approval("gone", "Yes.", granter="bob"), strandline.revoke("gone", "No.")])
+    wf.append([strandline.issue("scope", "admin:org is too wide."), strandline.pin("bucket-7f3a")])
+    wf.append([strandline.artifact("suite", "s3://out/suite-9.tgz"), strandline.tool_call("lost", "publish", {})])
+    wf.append([strandline.abandoned("lost"), *talk(10)])
+    anchors = wf.compact(700, quiet).summary.anchors_text
+    for line in (
+        "constraint rule [event 1]: Never push on Fridays.",
+        "approval ship (by ann, scope eu) [event 3]: Ship v3.4.0.",
+        "revoked gone [event 6]: No.",
+        "open issue scope [event 7]: admin:org is too wide.",
+        "[event 8]: bucket-7f3a",
+        "[event 9]: s3://out/suite-9.tgz",
+        "outcome unknown lost (tool publish) [event 10]",
+    ):
+        assert line in anchors
+    assert "Lifted later" not in anchors
+    assert "Yes." not in anchors
