@@ -24,10 +24,9 @@ def recover(run: Run) -> None:
         log = run.log(db)
         moved = _last_move(log)
         recovery = log.recover([need] if need else [], budget=max(DEFAULT_BUDGET, run.whole_tokens))
-        step.say(
-            f"{recovery.kind}: the checkpoint (lineage {run.checkpoint_seq}) is newer than the summary (lineage {moved})"
-        )
-        exact = recovery.checkpoint_seq == run.checkpoint_seq and recovery.state == run.state
+        ours = f"the checkpoint (lineage {run.checkpoint_seq})"
+        step.say(f"{recovery.kind}: {ours} {_order(run.checkpoint_seq, moved)} the summary (lineage {moved})")
+        exact = recovery.kind.value == "restore" and recovery.state == run.state
         step.check("the agent's state is restored, exactly as it was checkpointed", exact)
         since = sum(part.since_checkpoint for part in recovery.context.parts)
         step.check(
@@ -94,16 +93,15 @@ def compact_again(run: Run) -> None:
 
 
 def recover_again(run: Run) -> None:
-    """Now the checkpoint is older than the summary, and must not be restored."""
+    """Now the checkpoint {_order(run.checkpoint_seq, moved)} the summary, and must not be restored."""
     story = run.story
     need = choose_need(story.source, story.generations[-1])
     with story.step("Recover once more") as step, run.open() as db:
         log = run.log(db)
         moved = _last_move(log)
         recovery = log.recover([need] if need else [], budget=max(DEFAULT_BUDGET, story.budget))
-        step.say(
-            f"{recovery.kind}: the checkpoint (lineage {run.checkpoint_seq}) is older than the summary (lineage {moved})"
-        )
+        ours = f"the checkpoint (lineage {run.checkpoint_seq})"
+        step.say(f"{recovery.kind}: {ours} {_order(run.checkpoint_seq, moved)} the summary (lineage {moved})")
         step.check(
             f"the old state is not restored; generation {recovery.generation} and its tail are handed over",
             recovery.kind.value == "replay"
@@ -164,6 +162,10 @@ def _prove_dropped(run: Run, step: Step, log: strandline.Workflow) -> None:
 def _last_move(log: strandline.Workflow) -> int:
     """Return the place in the lineage where the pointer to the active summary last moved."""
     return max(entry.lineage_seq for entry in log.lineage() if entry.kind.value == "compaction")
+
+
+def _order(checkpoint_seq: int, moved: int) -> str:
+    return "is newer than" if checkpoint_seq > moved else "is older than"
 
 
 def _in_words(detail: Mapping[str, object], restored_seq: int | None) -> str:

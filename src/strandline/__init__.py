@@ -55,9 +55,15 @@ from strandline.model.constructors import (
     tool_result,
     unpin,
 )
-from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
-from strandline.model.outcome import CompactionOutcome, RecallHit, VerifyReport
+from strandline.model.context import ContextPart, Omission, PartKind, Rung
+from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, SourceEvent
+from strandline.model.lineage import LineageEntry, LineageKind
+from strandline.model.outcome import CompactionOutcome, CompactionResult, Problem, RecallHit, VerifyReport
+from strandline.model.recovery import ReconciliationReason, RecoveryKind
+from strandline.model.summary import ManifestEntry, Summary
+from strandline.model.transcript import ImportReport
 from strandline.ports import AsyncSummarizer, Clock, Entropy, Hook, Store, Summarizer, SummaryRequest, TokenCounter
+from strandline.summarizers import BytesPerToken, CallableSummarizer, ExtractiveSummarizer
 
 __all__ = [
     "ActionDeniedError",
@@ -67,25 +73,42 @@ __all__ = [
     "AsyncTenant",
     "AsyncWorkflow",
     "Basis",
+    "BytesPerToken",
+    "CallableSummarizer",
     "Checkpoint",
     "Clock",
     "CompactionLineageError",
     "CompactionOutcome",
+    "CompactionResult",
     "Context",
     "ContextOverflowError",
+    "ContextPart",
     "CorruptRecordError",
     "Draft",
     "Entropy",
+    "EventKind",
+    "ExtractiveSummarizer",
     "Hook",
     "IdempotencyConflictError",
     "ImportFormatError",
+    "ImportReport",
     "InvalidInputError",
     "LastKnown",
+    "LineageEntry",
+    "LineageKind",
     "MalformedDraftError",
+    "ManifestEntry",
     "NewEvent",
+    "Omission",
     "OutcomeUnknownError",
+    "PartKind",
+    "Problem",
     "RecallHit",
+    "ReconciliationReason",
     "Recovery",
+    "RecoveryKind",
+    "Role",
+    "Rung",
     "SchemaVersionError",
     "SourceEvent",
     "StaleRevisionError",
@@ -95,6 +118,7 @@ __all__ = [
     "StrandlineError",
     "Summarizer",
     "SummarizerError",
+    "Summary",
     "SummaryReconciliationError",
     "SummaryRequest",
     "Tenant",

@@ -28,7 +28,7 @@ UNKNOWN_CALL_ANCHORS_MAX: Final = 16
 CONTEXT_BUDGET_TOKENS: Final = 32_000
 CONTEXT_BUDGET_TOKENS_MIN: Final = 64
 SEGMENTS_SHARE: Final = 0.45  # of the budget: the segments' texts
-LEDGER_SHARE: Final = 0.20  # of the budget: anchors and ledger together, unless the anchors alone need more
+LEDGER_SHARE: Final = 0.20  # of the budget: anchors and ledger together; the ledger also takes what segments leave
 TAIL_SHARE: Final = 0.35  # of the budget: the events kept verbatim behind the watermark
 SEGMENT_TOKENS_MIN: Final = 8
 LEDGER_CANDIDATES_MAX: Final = 20_000
@@ -48,6 +48,7 @@ NEEDS_MAX: Final = 1_000
 
 # Reading
 RECALL_HITS_MAX: Final = 1_000
+EVENTS_PAGE_MAX: Final = 10_000
 LINEAGE_PAGE_ENTRIES: Final = 500
 VERIFY_PROBLEMS_MAX: Final = 1_000
 

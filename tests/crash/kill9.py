@@ -33,8 +33,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-import strandline
 from program import STEPS, TENANT, WHOLE, WORKFLOW, Program
+
+import strandline
 from strandline.model.ids import Scope
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -78,9 +79,7 @@ def read_memory(db: strandline.Strandline) -> Memory:
         generation=context.generation,
         watermark=context.watermark,
         parts=tuple((part.kind.value, part.from_seq, part.through_seq, part.text) for part in context.parts),
-        manifest=tuple(
-            sorted((e.ref, e.last_seq, e.generation_dropped, e.reason.value) for e in workflow.manifest())
-        ),
+        manifest=tuple(sorted((e.ref, e.last_seq, e.generation_dropped, e.reason.value) for e in workflow.manifest())),
         lineage=tuple(
             (entry.kind.value, entry.generation, entry.detail.get("turn"))
             for entry in workflow.lineage()

@@ -71,7 +71,9 @@ def test_a_repeat_for_a_wider_audience_is_an_error(db, wf):
 def test_a_batch_that_repeats_some_keys_appends_the_rest(db, wf):
     """I3: the answer has the seq of each event in the order given, old and new."""
     wf.append([SAY("user", "a", key="a"), SAY("user", "b"), SAY("user", "c", key="c")])
-    mixed = wf.append([SAY("user", "d"), SAY("user", "c", key="c"), SAY("user", "e", key="e"), SAY("user", "a", key="a")])
+    mixed = wf.append(
+        [SAY("user", "d"), SAY("user", "c", key="c"), SAY("user", "e", key="e"), SAY("user", "a", key="a")]
+    )
     assert (mixed.seqs, mixed.revision, mixed.added) == ((4, 3, 5, 1), 5, 2)
     assert [key for _, key, _ in contents(db, wf)] == ["a", None, "c", None, "e"]
     assert mixed.seq == 1

@@ -145,7 +145,9 @@ def test_any_interleaving_of_calls_results_and_turns_is_as_the_oracle_says(db, l
 
 def test_a_constraint_is_in_force_until_it_is_lifted(db, wf):
     """Register: the newest of two of one subject stands; lifting one that is not in force is an error."""
-    wf.append([strandline.constraint("s", "old"), strandline.constraint("t", "other"), strandline.constraint("s", "new")])
+    wf.append(
+        [strandline.constraint("s", "old"), strandline.constraint("t", "other"), strandline.constraint("s", "new")]
+    )
     assert facts(db, wf, "constraint") == {("t", "", 2), ("s", "", 3)}
     wf.append(strandline.lift_constraint("s"))
     assert facts(db, wf, "constraint") == {("t", "", 2)}

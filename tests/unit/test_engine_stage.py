@@ -148,7 +148,9 @@ class Log:
         return strandline.message("user", f"Please check {self._ref(a, b)} and /etc/app/{b}.conf now", actor=lane)
 
     def _agent(self, a: int, b: int) -> strandline.NewEvent:
-        return strandline.message("assistant", f"I looked at {self._ref(a, b)}; it has {a * 10 + b} MB", actor=LANES[a % 2])
+        return strandline.message(
+            "assistant", f"I looked at {self._ref(a, b)}; it has {a * 10 + b} MB", actor=LANES[a % 2]
+        )
 
     def _system(self, a: int, b: int) -> strandline.NewEvent:
         return strandline.message("system", f"You may use tool-set {b}.", actor=LANES[a % 2])

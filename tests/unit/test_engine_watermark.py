@@ -67,7 +67,9 @@ def _check_coverage(context: strandline.Context, revision: int) -> None:
 
 def test_no_watermark_stands_where_a_call_is_open(db, wf):
     """I8: asked for by number, every place is refused but those where each call is closed."""
-    wf.append([SAY("user", "go"), CALL("a", "fetch", {}), CALL("b", "fetch", {}), RESULT("a", "x"), SAY("user", "stop")])
+    wf.append(
+        [SAY("user", "go"), CALL("a", "fetch", {}), CALL("b", "fetch", {}), RESULT("a", "x"), SAY("user", "stop")]
+    )
     wf.append([RESULT("b", "late"), CALL("c", "fetch", {})])
     for through in (2, 3, 4, 7, 8, -1):
         with pytest.raises(strandline.InvalidInputError):

@@ -23,6 +23,8 @@ from strandline.cli.recall import recall
 from strandline.cli.recover import recover
 from strandline.cli.verify import verify
 
+Version = Annotated[bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")]
+
 
 class Root(TyperGroup):
     """A group of commands that answers every failure in the form that was asked for."""
@@ -57,9 +59,7 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def root(
     ctx: typer.Context,
-    version: Annotated[  # noqa: ARG001  its callback answers
-        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
+    version: Version = False,  # noqa: ARG001  its callback answers
 ) -> None:
     """Answer a call without a command with the help."""
     if ctx.invoked_subcommand is None:

@@ -18,10 +18,7 @@ from strandline.cli.output import count, pick, span
 if TYPE_CHECKING:
     from strandline import NewEvent
 
-Events = Annotated[
-    Path | None,
-    typer.Argument(metavar="FILE", help="Events as JSONL of our own format; - is stdin.", show_default=False),
-]
+Events = Annotated[Path | None, typer.Argument(metavar="FILE", help="Our own JSONL; - is stdin.", show_default=False)]
 Kind = Annotated[str | None, typer.Option(metavar="KIND", help="message, note, decision, issue, resolve, …")]
 Role = Annotated[str | None, typer.Option(metavar="ROLE", help="Of a message: user, assistant or system.")]
 Text = Annotated[str | None, typer.Option(metavar="TEXT", help="What it says.")]
@@ -46,10 +43,7 @@ def append(
     refs: Refs = None,
     expected_revision: Expected = None,
 ) -> Answer:
-    """Append events, all or none.
-
-    They are those of FILE, or the one that the options state.
-    """
+    """Append the events of FILE, or the one stated, all or none."""
     record: dict[str, object] = {"kind": kind, "role": role, "text": text, "subject": subject, "granter": granter}
     record |= {"key": key, "actor": actor, "refs": refs or None}
     record = {name: value for name, value in record.items() if value is not None}

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from strandline.cli.command import CHECKPOINT_NAME, COUNT_MAX, Answer, CheckpointName, Target, number
+from strandline.cli.command import COUNT_MAX, Answer, CheckpointName, Target, number
 from strandline.cli.output import count, pick, plain
+from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 
 if TYPE_CHECKING:
     from strandline import Basis
 
 Turn = Annotated[int, typer.Option(metavar="N", parser=number(0), help="The agent's own count of turns.")]
 State = Annotated[str, typer.Option(metavar="JSON|@FILE", help="Any JSON value; @FILE reads a file, @- stdin.")]
-BasisOption = Annotated[
-    str | None, typer.Option(metavar="GENERATION@REVISION", help="What the state was made from; else the present.")
-]
+BasisOption = Annotated[str | None, typer.Option(metavar="GENERATION@REVISION", help="The state's; else the present.")]
 ContextFree = Annotated[bool, typer.Option("--context-free", help="The state holds no context; it needs no basis.")]
 _BASIS: Final = re.compile(r"(\d{1,18})@(\d{1,18})", re.ASCII)
 _FIELDS: Final = "name lineage_seq turn revision context_free in_flight views digest"
@@ -30,7 +29,7 @@ def checkpoint(
     target: Target,
     turn: Turn,
     state: State,
-    name: CheckpointName = CHECKPOINT_NAME,
+    name: CheckpointName = DEFAULT_CHECKPOINT_NAME,
     basis: BasisOption = None,
     context_free: ContextFree = False,
 ) -> Answer:

@@ -14,7 +14,7 @@ import typer
 from strandline.cli.failures import report_described
 from strandline.cli.output import emit, facts_of, tell, to_json
 from strandline.limits import CONTEXT_BUDGET_TOKENS, CONTEXT_BUDGET_TOKENS_MIN
-from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_TENANT, DEFAULT_VIEW, check_name
+from strandline.model.ids import DEFAULT_TENANT, DEFAULT_VIEW, check_name
 
 if TYPE_CHECKING:
     from strandline import Strandline, Workflow
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 COUNT_MAX: Final = 2**63 - 1  # what every store can hold
-CHECKPOINT_NAME: Final = DEFAULT_CHECKPOINT_NAME
 
 
 def number(least: int, most: int = COUNT_MAX) -> Callable[[str], int]:
@@ -40,30 +39,21 @@ def number(least: int, most: int = COUNT_MAX) -> Callable[[str], int]:
     return parse
 
 
-BUDGET_HELP: Final = f"Tokens of the context, at most.  [default: {CONTEXT_BUDGET_TOKENS}]"
-Budget = Annotated[int | None, typer.Option(metavar="N", parser=number(CONTEXT_BUDGET_TOKENS_MIN), help=BUDGET_HELP)]
+_STORE_HELP: Final = "The store: a path, or sqlite:///PATH."
+_WORKFLOW_HELP: Final = "The workflow.  [default: the file's name without suffix; else the only one in the store]"
+_BUDGET_HELP: Final = f"Tokens of the context, at most.  [default: {CONTEXT_BUDGET_TOKENS}]"
+Budget = Annotated[int | None, typer.Option(metavar="N", parser=number(CONTEXT_BUDGET_TOKENS_MIN), help=_BUDGET_HELP)]
 CheckpointName = Annotated[str, typer.Option("--name", metavar="NAME", help="Whose checkpoint: an agent, a thread.")]
-Needs = Annotated[
-    list[str] | None, typer.Option(metavar="REF", help="A reference that must stand verbatim. Repeatable.")
-]
+Needs = Annotated[list[str] | None, typer.Option(metavar="REF", help="A ref that must stand verbatim. Repeatable.")]
 
 
 @dataclass(slots=True, kw_only=True)
 class Target:
     """Which store, tenant, workflow and view a command works on: the options of every command."""
 
-    store: Annotated[
-        str, typer.Option(envvar="STRANDLINE_STORE", metavar="PATH", help="The store: a path, or sqlite:///PATH.")
-    ] = "strandline.db"
+    store: Annotated[str, typer.Option(envvar="STRANDLINE_STORE", metavar="PATH", help=_STORE_HELP)] = "strandline.db"
     tenant: Annotated[str, typer.Option(metavar="NAME", help="The tenant.")] = DEFAULT_TENANT
-    workflow: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            show_default="the file's name without suffix, else the only one in the store",
-            help="The workflow.",
-        ),
-    ] = None
+    workflow: Annotated[str | None, typer.Option(metavar="NAME", help=_WORKFLOW_HELP)] = None
     view: Annotated[str, typer.Option(metavar="NAME", help="The view.")] = DEFAULT_VIEW
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, also on failure.")] = False
     found: bool = field(default=True, init=False)  # whether the store holds the workflow
@@ -81,10 +71,8 @@ class Target:
             held = tenant.workflows()
             if self.workflow is None:
                 if len(held) != 1:
-                    said = f"which holds {', '.join(map(repr, held))}" if held else "which holds none"
-                    raise typer.BadParameter(
-                        f"name a workflow of tenant {self.tenant!r}, {said}", param_hint="--workflow"
-                    )
+                    said = f"name one of tenant {self.tenant!r}, which holds {', '.join(map(repr, held)) or 'none'}"
+                    raise typer.BadParameter(said, param_hint="--workflow")
                 self.workflow = held[0]
             workflow = tenant.workflow(self.workflow)
             self.found = self.workflow in held

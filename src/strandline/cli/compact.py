@@ -34,10 +34,7 @@ def compact(
     through: Through = None,
     when_tokens: WhenTokens = None,
 ) -> Answer:
-    """Compact, with FILE after importing it.
-
-    Older events get covered by a validated summary; no event is lost.
-    """
+    """Compact; with FILE, import it and compact in one go."""
     begun = opened = imported = time.perf_counter()
     events_imported = 0
     if file is not None:

@@ -17,7 +17,8 @@ CONFLICT: Final = 6
 CORRUPT: Final = 8
 INTERRUPTED: Final = 130
 
-_CODES: Final[tuple[tuple[type[errors.StrandlineError], int], ...]] = (  # the first that fits
+_USAGE_ERROR, _CLICK_EXCEPTION = typer.BadParameter.__mro__[1:3]  # typer exports no more than their subclass
+_CODES: Final[tuple[tuple[type[BaseException], int], ...]] = (  # the first that fits
     (errors.SummaryReconciliationError, 3),
     (errors.UnreconciledSummaryError, 3),
     (errors.CompactionLineageError, 4),
@@ -28,17 +29,14 @@ _CODES: Final[tuple[tuple[type[errors.StrandlineError], int], ...]] = (  # the f
     (errors.StoreUnavailableError, 7),
     (errors.CorruptRecordError, CORRUPT),
     (errors.OutcomeUnknownError, 75),
+    (_USAGE_ERROR, 2),
+    (KeyboardInterrupt, INTERRUPTED),
 )
-_USAGE_ERROR, _CLICK_EXCEPTION = typer.BadParameter.__mro__[1:3]  # typer exports no more than their subclass
 
 
 def exit_code(error: BaseException) -> int:
     """Return the exit code of an exception."""
-    if isinstance(error, errors.StrandlineError):
-        return next((code for kind, code in _CODES if isinstance(error, kind)), 1)
-    if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED
-    return 2 if isinstance(error, _USAGE_ERROR) else 1
+    return next((code for kind, code in _CODES if isinstance(error, kind)), 1)
 
 
 def describe(error: BaseException) -> dict[str, object]:
@@ -72,13 +70,14 @@ def report(error: BaseException, *, as_json: bool) -> int:
 
 def report_described(error: Mapping[str, object]) -> None:
     """Print an error for people: the message, what recovery must name, the hint."""
-    message = str(error["message"])
-    tell("error", message, "red")
+    tell("error", str(error["message"]), "red")
     if error["type"] == errors.SummaryReconciliationError.__name__:
         known = error["last_known"]
         place = "no event holds it" if error["missing_ref"] is not None else None
         if isinstance(known, Mapping):
-            place = "event {seq}, a {event_kind}, dropped at generation {generation_dropped}".format_map(known)
+            place = "event {seq}, a {event_kind}".format_map(known)
+            if known["generation_dropped"] is not None:
+                place += f", dropped at generation {known['generation_dropped']}"
         shown = {name: error[name] for name in ("summary_generation", "checkpoint_turn", "missing_ref", "reason")}
         for name, value in {**shown, "last_known": place}.items():
             tell(f"  {name.replace('_', ' ')}", "none" if value is None else str(value), "")

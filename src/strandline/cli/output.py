@@ -21,8 +21,6 @@ _COLOURS: Final = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
 # terminal, and is shown as an escape.
 _UNSHOWABLE: Final = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-# ---------------------------------------------------------------------------------------------- values and text
-
 
 def to_json(value: object, *, indent: int | None = None) -> str:
     """Return a value as JSON that stdout can hold; what can't be shown is written as an ASCII escape."""
@@ -53,12 +51,6 @@ def printable(text: str) -> str:
     return _UNSHOWABLE.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
 
 
-def one_line(text: str, most: int = 160) -> str:
-    """Return text as one line of at most so many characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
-
-
 def count(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun: 1 event, 2 events."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
@@ -76,26 +68,18 @@ def at(micros: int) -> str:
 
 def facts_of(facts: Sequence[tuple[str, object]]) -> str:
     """Return names and values, a line each; what is None, empty or 0 is left out."""
-    return table_of(
-        [(f"  {name}", f"{value:,}" if isinstance(value, int) else value) for name, value in facts if value]
-    )
+    return table_of([(f"  {name}", f"{fact:,}" if isinstance(fact, int) else fact) for name, fact in facts if fact])
 
 
 def table_of(rows: Sequence[Sequence[object]]) -> str:
     """Return rows with aligned columns; numbers stand right."""
-    cells = [["" if cell is None else printable(str(cell)) for cell in row] for row in rows]
+    cells = [["" if cell is None else printable(str(cell)).replace("\n", " ") for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = []
-    for row, texts in zip(rows, cells, strict=True):
-        aligned = (
-            text.rjust(width) if isinstance(cell, int) else text.ljust(width)
-            for cell, text, width in zip(row, texts, widths, strict=True)
-        )
-        lines.append("  ".join(aligned).rstrip())
-    return "\n".join(lines)
-
-
-# ---------------------------------------------------------------------------------------------- streams
+    signs = [[">" if isinstance(cell, int) else "<" for cell in row] for row in rows]
+    return "\n".join(
+        "  ".join(f"{text:{sign}{width}}" for text, sign, width in zip(*line, widths, strict=True)).rstrip()
+        for line in zip(cells, signs, strict=True)
+    )
 
 
 def emit(text: str, style: str = "") -> None:

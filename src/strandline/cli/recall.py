@@ -34,14 +34,9 @@ def recall(target: Target, ref: Ref, limit: Limit = RECALL_HITS_MAX) -> Answer:
 
 
 def _shown(hit: RecallHit, ref: str) -> str:
+    said, at = hit.text, max(0, hit.text.find(ref))
+    if len(said) > _TEXT_CHARS_MAX:
+        said = f"… {said[max(0, at - _EXCERPT_CHARS) : at + len(ref) + _EXCERPT_CHARS]} …"
+        said += f"\n({len(hit.text):,} characters; --json prints them all)"
     who = f"{hit.actor}/{hit.kind}" if hit.actor else hit.kind
-    return f"[{hit.seq}] {who}{', declared' if hit.declared else ''}\n{_excerpt(hit.text, ref)}"
-
-
-def _excerpt(text: str, ref: str) -> str:
-    if len(text) <= _TEXT_CHARS_MAX:
-        return text
-    at = max(0, text.find(ref))
-    first, last = max(0, at - _EXCERPT_CHARS), at + len(ref) + _EXCERPT_CHARS
-    before, behind = "… " if first else "", " …" if last < len(text) else ""
-    return f"{before}{text[first:last]}{behind}\n({len(text):,} characters; --json prints them all)"
+    return f"[{hit.seq}] {who}{', declared' if hit.declared else ''}\n{said}"

@@ -6,9 +6,10 @@ from typing import Annotated, Final
 
 import typer
 
-from strandline.cli.command import CHECKPOINT_NAME, Answer, Budget, CheckpointName, Needs, Target
+from strandline.cli.command import Answer, Budget, CheckpointName, Needs, Target
 from strandline.cli.context import context_object, provenance
 from strandline.cli.output import count, pick, to_json
+from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Decide, and write nothing.")]
 Prior = Annotated[bool, typer.Option("--prior-state", help="On replay, print the newest state too; it is stale.")]
@@ -17,16 +18,13 @@ _FIELDS: Final = "kind name lineage_seq generation revision turn checkpoint_seq 
 
 def recover(
     target: Target,
-    name: CheckpointName = CHECKPOINT_NAME,
+    name: CheckpointName = DEFAULT_CHECKPOINT_NAME,
     needs: Needs = None,
     budget: Budget = None,
     dry_run: DryRun = False,
     prior_state: Prior = False,
 ) -> Answer:
-    """Restore the newest valid checkpoint, or replay.
-
-    A replay is the active summary and its tail. Where neither is safe, it refuses and says why.
-    """
+    """Restore the newest valid checkpoint, or replay."""
     with target.open() as workflow:
         found = workflow.recover(needs or (), name=name, budget=budget, dry_run=dry_run, prior_state=prior_state)
     restored = found.kind == "restore"

@@ -10,12 +10,9 @@ from strandline.cli.progress import progress
 
 def verify(target: Target) -> Answer:
     """Prove the store, or one workflow, from its bytes."""
-    if target.workflow is None:
-        with target.open_store() as db, progress("verifying") as tell:
-            report = db.verify(tell)
-    else:
-        with target.open() as workflow, progress("verifying") as tell:
-            report = workflow.verify(tell)
+    whole = target.workflow is None
+    with target.open_store() if whole else target.open() as proved, progress("verifying") as tell:
+        report = proved.verify(tell)
     workflows = report.workflows if target.found else 0  # what is not there was not verified
     what = f"{count(workflows, 'workflow')}, {count(report.events, 'event')}"
     value = {**pick(report, "ok events problems"), "workflows": workflows}

@@ -13,7 +13,7 @@ from strandline.engine.read_context import Context
 from strandline.engine.recover import Recovery
 from strandline.limits import RECALL_HITS_MAX, SUMMARIZER_DEADLINE_S
 from strandline.model.checkpoint import Checkpoint
-from strandline.model.event import Appended, Basis, NewEvent
+from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, RecallHit, VerifyReport
@@ -130,6 +130,10 @@ class AsyncWorkflow:
     async def import_transcript(self, path: str | os.PathLike[str], progress: Progress | None = None) -> ImportReport:
         """As `Workflow.import_transcript`."""
         return await _in_thread(self._workflow.import_transcript, path, progress)
+
+    async def events(self, from_seq: int = 1, through_seq: int | None = None) -> list[SourceEvent]:
+        """As `Workflow.events`."""
+        return await _in_thread(self._workflow.events, from_seq, through_seq)
 
     async def context(self, budget: int | None = None, needs: Sequence[str] = ()) -> Context:
         """As `Workflow.context`."""

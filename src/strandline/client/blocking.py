@@ -17,13 +17,14 @@ from strandline.engine.import_transcript import Progress, import_transcript
 from strandline.engine.lineage import list_entries
 from strandline.engine.plan_job import Order
 from strandline.engine.read_context import Context, read_context
+from strandline.engine.read_events import read_events
 from strandline.engine.recall import read_manifest, recall
 from strandline.engine.recover import Recovery, RecoveryRequest, recover
 from strandline.engine.verify import verify
 from strandline.errors import InvalidInputError, StoreUnavailableError
 from strandline.limits import RECALL_HITS_MAX, SUMMARIZER_DEADLINE_S
 from strandline.model.checkpoint import Checkpoint
-from strandline.model.event import Appended, Basis, NewEvent
+from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_VIEW, Scope, check_name
 from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, RecallHit, VerifyReport
@@ -205,6 +206,15 @@ class Workflow:
         """
         key = self._env.store.digest_key
         return import_transcript(self._env, open_transcript(path, digest=lambda data: keyed_hex(key, data)), progress)
+
+    def events(self, from_seq: int = 1, through_seq: int | None = None) -> list[SourceEvent]:
+        """Return events of the log in order, at most EVENTS_PAGE_MAX at once (C1).
+
+        Raises:
+            InvalidInputError: too many at once, or from_seq below 1.
+            CorruptRecordError: one is not what was written.
+        """
+        return read_events(self._env, self._view, from_seq, through_seq)
 
     def context(self, budget: int | None = None, needs: Sequence[str] = ()) -> Context:
         """Read the working context (C18).

@@ -98,14 +98,15 @@ def _candidate(env: Environment, job: Job) -> Candidate:
     )
 
 
-def fence_holder(tx: Transaction, view: ViewHead, now: int) -> None:
-    """Mark the attempt that holds the lease as fenced: whatever it brings from now on is refused (I6)."""
+def fence_holder(tx: Transaction, view: ViewHead, now: int) -> str | None:
+    """Mark the attempt that holds the lease as fenced, and return it: what it brings from now on is refused (I6)."""
     if view.lease_attempt is None:
-        return
+        return None
     for attempt in tx.jobs.attempts(view.lease_attempt.rpartition(".")[0]):
         if attempt.attempt_id == view.lease_attempt and attempt.state is AttemptState.RUNNING:
             fenced = replace(attempt, state=AttemptState.FENCED, ended_us=now)
             tx.jobs.settle_attempt(fenced, fence=attempt.fence, expected=AttemptState.RUNNING)
+    return view.lease_attempt
 
 
 def _record_fence(tx: Transaction, view: ViewHead, now: int) -> None:

@@ -92,17 +92,26 @@ def recover(env: Environment, request: RecoveryRequest) -> Recovery:
         with env.store.read(env.scope) as tx:
             return _decide(env, tx, request)
     with env.store.write(env.scope) as tx:
-        for view in tx.views.all() or [UNWRITTEN_MAIN]:
-            fence_holder(tx, view, env.clock.now_us())
-            tx.views.put(replace(view, fence=view.fence + 1, lease_attempt=None, lease_until_us=0))
+        fenced = _fence_all(env, tx)
         decided = _decide(env, tx, request)
-        entry = add_entry(tx, _entry(env, tx, decided))
+        entry = add_entry(tx, _entry(env, tx, decided, fenced))
     recovered = replace(decided, lineage_seq=entry.lineage_seq)
     env.emit("recovery", {"scope": str(env.scope), "kind": recovered.kind.value, "lineage_seq": entry.lineage_seq})
     return recovered
 
 
-def _entry(env: Environment, tx: Transaction, decided: Recovery) -> LineageEntry:
+def _fence_all(env: Environment, tx: Transaction) -> list[str]:
+    """Raise the fence of every view, and return the attempts that held a lease."""
+    fenced = []
+    for view in tx.views.all() or [UNWRITTEN_MAIN]:
+        holder = fence_holder(tx, view, env.clock.now_us())
+        if holder is not None:
+            fenced.append(holder)
+        tx.views.put(replace(view, fence=view.fence + 1, lease_attempt=None, lease_until_us=0))
+    return fenced
+
+
+def _entry(env: Environment, tx: Transaction, decided: Recovery, fenced: list[str]) -> LineageEntry:
     restored = decided.kind is RecoveryKind.RESTORE
     revision = tx.log.head().revision
     return LineageEntry(
@@ -115,7 +124,7 @@ def _entry(env: Environment, tx: Transaction, decided: Recovery) -> LineageEntry
         generation=decided.generation,
         name=decided.name,
         restored_seq=decided.checkpoint_seq if restored else None,
-        detail={"turn": decided.turn, "fenced": True},
+        detail={"turn": decided.turn, "fenced": fenced},
     )
 
 

@@ -49,8 +49,12 @@ def check_budget(budget: int) -> int:
 
 
 def ledger_tokens(budget: int, *, segments: int, anchors: int, tail: int) -> int:
-    """Return the tokens that the ledger may take: what is left of its share, and never more than fits the budget."""
-    return max(0, min(int(budget * LEDGER_SHARE) - anchors, budget - segments - anchors - tail))
+    """Return the tokens that the ledger may take: what segments and anchors leave of the summary's shares.
+
+    The tail's share stays free for what comes next, and the whole never exceeds the budget.
+    """
+    summary = int(budget * (SEGMENTS_SHARE + LEDGER_SHARE))
+    return max(0, min(summary, budget - tail) - segments - anchors)
 
 
 def plan_compaction(

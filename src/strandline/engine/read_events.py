@@ -1,0 +1,30 @@
+"""Read events of the log as they stand, in order (C1)."""
+
+from __future__ import annotations
+
+from strandline.engine.environment import Environment
+from strandline.engine.reading import find_view, read_log, visible, with_references
+from strandline.errors import InvalidInputError
+from strandline.limits import EVENTS_PAGE_MAX
+from strandline.model.event import SourceEvent
+
+
+def read_events(env: Environment, view: str, from_seq: int, through_seq: int | None) -> list[SourceEvent]:
+    """Return the events from_seq..through_seq that the view may read, each checked.
+
+    Raises:
+        InvalidInputError: from_seq below 1, or more than EVENTS_PAGE_MAX events at once.
+        CorruptRecordError: one is not what was written (I4).
+    """
+    if from_seq < 1:
+        raise InvalidInputError(f"events begin at 1, not {from_seq}")
+    with env.store.read(env.scope) as tx:
+        reader = find_view(tx, view, str(env.scope))
+        revision = tx.log.head().revision
+        through = revision if through_seq is None else min(through_seq, revision)
+        if through - from_seq >= EVENTS_PAGE_MAX:
+            raise InvalidInputError(
+                f"{through - from_seq + 1} events at once; read at most {EVENTS_PAGE_MAX}, by from_seq and through_seq"
+            )
+        events = list(visible(reader, read_log(tx, from_seq, through, env.scope.workflow)))
+        return with_references(tx, events, env.counter)[0]
