@@ -171,7 +171,7 @@ def test_a_draft_that_does_not_come_is_not_waited_for(db, wf):
 
 
 def test_stuck_drafts_hold_up_nothing_else(db, wf):
-    """C14, I22: a plain summarizer can't be cancelled; its threads must not be those that the loop's other work needs."""
+    """C14, I22: a plain summarizer can't be cancelled; its threads are not those that the loop's other work needs."""
     gate = threading.Event()
 
     def stalls(request):

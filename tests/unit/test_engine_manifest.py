@@ -156,7 +156,7 @@ def test_a_small_window_merges_from_older_segments_and_keeps_the_bound(db):
 def test_a_reference_that_comes_back_leaves_the_manifest(db):
     """I9: the manifest is the fold along the chain: dropped, verbatim again while its segment lasts, dropped again."""
     wf = new_workflow(db)
-    wf.append([strandline.message("user", "look at vol-0abc99"), *talk(10)])
+    wf.append([strandline.message("user", "look at vol-0abc99"), *talk(40)])
     found = []
     for number, text in enumerate(
         ("So it went.", "So it went, with vol-0abc99.", "So it went.", "So it went."), start=1
@@ -166,7 +166,7 @@ def test_a_reference_that_comes_back_leaves_the_manifest(db):
         check_accounts(db, wf, outcome)
         dropped = {entry.ref: entry for entry in wf.manifest()}
         found.append(dropped["vol-0abc99"].generation_dropped if "vol-0abc99" in dropped else None)
-        wf.append(talk(8, start=100 * number))
+        wf.append(talk(30, start=100 * number))
     assert found == [1, None, None, 4]
     assert wf.verify().problems == ()
 
@@ -174,7 +174,7 @@ def test_a_reference_that_comes_back_leaves_the_manifest(db):
 def test_each_dropped_reference_is_recalled_from_the_log(db):
     """C4, I17: the manifest says where it stands, and recall gives back the verbatim event."""
     wf = new_workflow(db)
-    wf.append(talk(20))
+    wf.append(talk(40))
     wf.compact(250, quiet)
     events = {event.seq: event for event in log_of(db, wf)}
     assert wf.manifest()

@@ -136,7 +136,7 @@ OTHER_DAMAGE = {
     "old segment text": "UPDATE segment SET text = CAST('x' AS BLOB) WHERE rowid = 1",
     "summary changed": "UPDATE summary SET watermark = watermark - 1 WHERE summary_no = 2",
     "anchors changed": "UPDATE summary SET anchors_text = CAST('' AS BLOB) WHERE summary_no = 2",
-    "manifest entry gone": "DELETE FROM dropped_ref WHERE summary_no = 2 AND ref_id = (SELECT max(ref_id) FROM dropped_ref)",
+    "manifest entry gone": "DELETE FROM dropped_ref WHERE ref_id = (SELECT max(ref_id) FROM dropped_ref)",
     "manifest entry of the base gone": "DELETE FROM dropped_ref WHERE summary_no = 1",
     "manifest entry of the base changed": "UPDATE dropped_ref SET last_seq = last_seq + 1 WHERE summary_no = 1",
     "fact gone": "DELETE FROM register_fact WHERE kind = 'constraint'",

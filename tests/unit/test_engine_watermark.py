@@ -28,7 +28,7 @@ def wf(db):
 @bounded(30)
 @given(log=logs(60, min_size=6), cuts=st.lists(st.tuples(st.integers(1, 25), st.integers(120, 700)), max_size=5))
 def test_every_covered_call_is_closed_at_the_watermark(db, log, cuts):
-    """I8: and its result, where it was in time, is covered with it. I7: segments 1..watermark, then every later event."""
+    """I8: and its result, where it was in time, is covered with it. I7: segments up to it, then each later event."""
     wf = new_workflow(db)
     done = watermark = 0
     for size, budget in [*cuts, (len(log.events), 200)]:

@@ -7,10 +7,6 @@ import sys
 
 def main() -> None:
     """Run the command line with the arguments of this process, and exit with its code."""
-    if sys.argv[1:] == ["--version"]:  # answered without the commands
-        from strandline.cli.output import print_version
-
-        print_version(asked=True)
     try:
         from strandline.cli.app import app
     except KeyboardInterrupt:

@@ -48,7 +48,6 @@ def checkpoint(
         facts=[
             ("lineage", made.lineage_seq),
             ("basis", f"{made_from.generation}@{made_from.revision}" if made_from else "context-free"),
-            ("revision", made.revision),
             ("state", count(len(made.state), "byte")),
         ],
     )
@@ -76,9 +75,7 @@ def _read_state(given: str) -> object:
         reason = f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
     except UnicodeDecodeError as error:
         reason = f"not UTF-8: {error.reason} at byte {error.start}"
-    except RecursionError:
-        reason = "nested too deep"
-    except (OSError, ValueError) as error:  # or an integer of more digits than Python reads
+    except (OSError, ValueError, RecursionError) as error:  # no file, too many digits, nested too deep
         reason = str(error)
     else:
         return state

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from strandline import Strandline, Workflow
 
 P = ParamSpec("P")
-
 COUNT_MAX: Final = 2**63 - 1  # what every store can hold
 
 

@@ -57,7 +57,6 @@ def compact(
         "type": "CompactionOutcome",
         "message": f"the compaction ended as {ended}: {done.reason}",
         "hint": "Nothing was lost: the summary before it stands, and so does the whole log.",
-        **pick(done, "outcome reason"),
     }
     return Answer(
         value=value,

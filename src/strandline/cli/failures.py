@@ -61,10 +61,7 @@ def report(error: BaseException, *, as_json: bool) -> int:
     if os.environ.get("STRANDLINE_DEBUG") == "1":
         traceback.print_exception(error)
     described = describe(error)
-    if as_json:
-        emit(to_json({"error": described}))
-    else:
-        report_described(described)
+    emit(to_json({"error": described})) if as_json else report_described(described)
     return exit_code(error)
 
 
