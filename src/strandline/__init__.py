@@ -60,7 +60,7 @@ from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, S
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.outcome import CompactionOutcome, CompactionResult, Problem, RecallHit, VerifyReport
 from strandline.model.recovery import ReconciliationReason, RecoveryKind
-from strandline.model.summary import ManifestEntry, Summary
+from strandline.model.summary import Manifest, ManifestEntry, Summary
 from strandline.model.transcript import ImportReport
 from strandline.ports import AsyncSummarizer, Clock, Entropy, Hook, Store, Summarizer, SummaryRequest, TokenCounter
 from strandline.summarizers import BytesPerToken, CallableSummarizer, ExtractiveSummarizer
@@ -97,6 +97,7 @@ __all__ = [
     "LineageEntry",
     "LineageKind",
     "MalformedDraftError",
+    "Manifest",
     "ManifestEntry",
     "NewEvent",
     "Omission",

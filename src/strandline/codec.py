@@ -81,6 +81,11 @@ def encode_text(text: str, place: str) -> bytes:
         ) from error
 
 
+def storable(text: str, most: int) -> str:
+    """Return untrusted text as it can be kept for a report: lone surrogates as escapes, cut at `most` characters."""
+    return text[:most].encode("utf-8", "backslashreplace").decode()
+
+
 def decode_json(data: bytes, place: str = "JSON") -> Any:  # noqa: ANN401  JSON is what it is
     """Decode a JSON value. Escapes of lone surrogates, which a transcript may hold, are kept as they stand.
 
@@ -380,6 +385,22 @@ def source_digest(previous: bytes, body_digests: Iterable[bytes]) -> bytes:
     for digest in body_digests:
         previous = hashlib.blake2b(previous + digest, digest_size=DIGEST_BYTES, person=b"sl.source").digest()
     return previous
+
+
+class RunningDigest:
+    """A digest over many rows of numbers, taken one by one: two long lists are compared without holding them."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.blake2b(digest_size=DIGEST_BYTES, person=b"sl.rows")
+
+    def add(self, *numbers: int) -> None:
+        """Take the next row."""
+        self._digest.update((",".join(str(int(number)) for number in numbers) + ";").encode())
+
+    @property
+    def value(self) -> bytes:
+        """The digest of the rows so far."""
+        return self._digest.digest()
 
 
 def text_digest(salt: bytes, *texts: str) -> bytes:

@@ -54,6 +54,7 @@ class InvalidInputError(StrandlineError, ValueError):
     """The input is not acceptable; nothing was written."""
 
     hint = "Correct the input and call again."
+    position: int | None = None  # of the event in its batch, where one of them is the reason
 
 
 class ImportFormatError(InvalidInputError):
@@ -75,7 +76,7 @@ class ImportFormatError(InvalidInputError):
 class TenantScopeError(StrandlineError):
     """A call needs a tenant and a workflow, each a valid name (I21)."""
 
-    hint = "Name a tenant and a workflow: 1 to 200 characters, no control characters, no outer spaces."
+    hint = "Names have 1 to 200 characters, no control characters and no outer spaces; a view must have been defined."
 
 
 class IdempotencyConflictError(StrandlineError):

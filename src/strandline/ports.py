@@ -199,8 +199,12 @@ class RefFacet(Protocol):
 class RegisterFacet(Protocol):
     """The register as interval rows."""
 
-    def standing(self) -> list[Fact]:
-        """Return the facts that hold now (through_seq is None)."""
+    def standing(self, kind: FactKind, subject: str) -> list[Fact]:
+        """Return the facts of this kind and subject that hold now (through_seq is None), oldest first."""
+        ...
+
+    def open_calls(self) -> list[Fact]:
+        """Return the calls that are STANDING now, oldest first."""
         ...
 
     def as_of(self, seq: int) -> list[Fact]:
@@ -293,6 +297,10 @@ class SummaryFacet(Protocol):
         """Return the summary with its segments in order, or None."""
         ...
 
+    def numbers(self) -> list[int]:
+        """Return the number of every stored summary, activated or not; for `verify`."""
+        ...
+
     def by_id(self, summary_id: str) -> Summary | None:
         """Return the summary that an attempt made, or None."""
         ...
@@ -335,8 +343,14 @@ class LineageFacet(Protocol):
         """Return the entry of this operation, or None (I19)."""
         ...
 
-    def newest_restore(self, name: str) -> LineageEntry | None:
-        """Return the newest RESTORE entry of this checkpoint name, or None (I15)."""
+    def newest_checkpoint(self, name: str, before: int, *, context_free: bool) -> LineageEntry | None:
+        """Return the newest CHECKPOINT entry of this name with lineage_seq < before, or None. One that is context-free
+        names no view.
+        """
+        ...
+
+    def left_by_restore(self, name: str, lineage_seq: int) -> bool:
+        """Tell whether a RESTORE of this checkpoint name lies after lineage_seq and restored one before it (I15)."""
         ...
 
 
@@ -347,8 +361,8 @@ class CheckpointFacet(Protocol):
         """Add a checkpoint; its lineage entry is there."""
         ...
 
-    def newest(self, name: str, before: int, *, context_free: bool) -> Checkpoint | None:
-        """Return the newest checkpoint of this name and sort with lineage_seq < before, or None."""
+    def get(self, lineage_seq: int) -> Checkpoint | None:
+        """Return the checkpoint at this place of the lineage, or None."""
         ...
 
     def all(self) -> Iterator[Checkpoint]:

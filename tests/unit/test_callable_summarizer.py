@@ -64,7 +64,7 @@ def test_any_function_becomes_a_summarizer_with_a_name(function: object, name: s
     summarizer = as_summarizer(function)
     module, _, qualname = summarizer.name.partition(":")
     assert module == __name__
-    assert qualname.endswith(name)
+    assert name in qualname  # a lambda's line follows it: lambdas of one scope share a name
     assert (summarizer.version, summarizer.window_tokens) == ("1", None)
     assert run(summarizer) == Draft(text="through 1", finish="stop")
 

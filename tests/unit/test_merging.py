@@ -71,7 +71,7 @@ def test_ten_thousand_compactions_keep_depth_and_budget() -> None:
 
 def test_ten_thousand_compactions_under_a_changing_budget() -> None:
     """When S shrinks, segments are made anew from raw, never by an extra lossy pass; the sum holds at every step."""
-    chance = random.Random(7)  # noqa: S311
+    chance = random.Random(7)
     segments: list[SegmentHead] = []
     watermark = 0
     for number in range(1, COMPACTIONS + 1):

@@ -194,7 +194,7 @@ def test_missing_dependencies_are_told_in_the_order_asked():
     assert error.missing_ref == "zeta-1"
     assert error.last_known == known["zeta-1"]
     assert error.summary_generation == 4
-    for part in ("generation 4", "turn 17", "'zeta-1'", "event 31", "tool_result", "1 more", "accept a divergence"):
+    for part in ("generation 4", "turn 17", "'zeta-1'", "event 31", "tool_result", "1 more", "recall"):
         assert part in error.message
 
 

@@ -68,23 +68,23 @@ def append(
 def _stated(record: dict[str, object]) -> NewEvent:
     """Make one event from options, by the rules for a line of a file."""
     from strandline.errors import ImportFormatError, InvalidInputError
-    from strandline.transcripts.jsonl import _event
+    from strandline.transcripts.jsonl import read_event
     from strandline.transcripts.lines import Line
 
     record.setdefault("kind", "message")
     if record["kind"] == "message":
         record.setdefault("role", "user")
     try:
-        return _event(Line(1, 0, json.dumps(record).encode(), ended=True))
+        return read_event(Line(1, 0, json.dumps(record).encode(), ended=True))
     except ImportFormatError as error:
         raise InvalidInputError(f"{error.reason}; nothing was appended") from error
 
 
 def _from_file(path: Path) -> Iterator[NewEvent]:
-    from strandline.transcripts.jsonl import _event
+    from strandline.transcripts.jsonl import read_event
     from strandline.transcripts.lines import Tally, read_lines
 
-    return (_event(line) for line in read_lines(path, Tally()))
+    return (read_event(line) for line in read_lines(path, Tally()))
 
 
 def _from_stdin() -> Iterator[NewEvent]:

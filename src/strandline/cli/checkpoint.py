@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from strandline.cli.command import COUNT_MAX, Answer, CheckpointName, Target, number
+from strandline.cli.command import Answer, CheckpointName, Target, number
 from strandline.cli.output import count, pick, plain
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 
@@ -40,7 +40,7 @@ def checkpoint(
     value = _read_state(state)
     with target.open() as workflow:
         if made_from is None and not context_free:
-            made_from = workflow.context(COUNT_MAX).basis
+            made_from = workflow.basis()
         made = workflow.checkpoint(value, turn, basis=made_from, name=name, context_free=context_free)
     return Answer(
         value={**pick(made, _FIELDS), "basis": plain(made_from)},

@@ -8,17 +8,15 @@ from strandline.cli.output import count, pick, table_of
 
 def manifest(target: Target) -> Answer:
     """Print the references that the summary leaves out."""
-    from strandline.engine.recall import read_manifest
-
     with target.open() as workflow:
-        generation, dropped = read_manifest(workflow._env, target.view)  # one snapshot of both
+        dropped = workflow.manifest()
     rows = [(entry.last_seq, entry.generation_dropped, entry.reason, entry.ref) for entry in dropped]
     return Answer(
         value={
             "view": target.view,
-            "generation": generation,
+            "generation": dropped.generation,
             "dropped": [pick(entry, "ref last_seq generation_dropped reason") for entry in dropped],
         },
-        heading=f"generation {generation} leaves out {count(len(dropped), 'reference')}",
+        heading=f"generation {dropped.generation} leaves out {count(len(dropped), 'reference')}",
         text=table_of([("last seen", "dropped at", "reason", "reference"), *rows]) if rows else "",
     )

@@ -17,7 +17,7 @@ from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, RecallHit, VerifyReport
-from strandline.model.summary import ManifestEntry
+from strandline.model.summary import Manifest
 from strandline.model.transcript import ImportReport
 from strandline.ports import Clock, Entropy, Hook
 
@@ -135,6 +135,10 @@ class AsyncWorkflow:
         """As `Workflow.events`."""
         return await _in_thread(self._workflow.events, from_seq, through_seq)
 
+    async def basis(self) -> Basis:
+        """As `Workflow.basis`."""
+        return await _in_thread(self._workflow.basis)
+
     async def context(self, budget: int | None = None, needs: Sequence[str] = ()) -> Context:
         """As `Workflow.context`."""
         return await _in_thread(self._workflow.context, budget, needs)
@@ -188,7 +192,7 @@ class AsyncWorkflow:
         """As `Workflow.recall`."""
         return await _in_thread(self._workflow.recall, ref, limit)
 
-    async def manifest(self) -> list[ManifestEntry]:
+    async def manifest(self) -> Manifest:
         """As `Workflow.manifest`."""
         return await _in_thread(self._workflow.manifest)
 

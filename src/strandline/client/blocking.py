@@ -16,7 +16,7 @@ from strandline.engine.flow import Verb, run
 from strandline.engine.import_transcript import Progress, import_transcript
 from strandline.engine.lineage import list_entries
 from strandline.engine.plan_job import Order
-from strandline.engine.read_context import Context, read_context
+from strandline.engine.read_context import Context, read_basis, read_context
 from strandline.engine.read_events import read_events
 from strandline.engine.recall import read_manifest, recall
 from strandline.engine.recover import Recovery, RecoveryRequest, recover
@@ -28,7 +28,7 @@ from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_VIEW, Scope, check_name
 from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, RecallHit, VerifyReport
-from strandline.model.summary import ManifestEntry
+from strandline.model.summary import Manifest
 from strandline.model.transcript import ImportReport
 from strandline.ports import Clock, Entropy, Hook, Store
 from strandline.stores.memory import MemoryStore
@@ -216,6 +216,10 @@ class Workflow:
         """
         return read_events(self._env, self._view, from_seq, through_seq)
 
+    def basis(self) -> Basis:
+        """Return generation and revision as they are now. A state made from a context has that context as its basis."""
+        return read_basis(self._env, self._view)
+
     def context(self, budget: int | None = None, needs: Sequence[str] = ()) -> Context:
         """Read the working context (C18).
 
@@ -346,9 +350,9 @@ class Workflow:
         """Return the verbatim events that hold a reference, newest first (C4)."""
         return recall(self._env, ref, self._view, limit)
 
-    def manifest(self) -> list[ManifestEntry]:
+    def manifest(self) -> Manifest:
         """Return what covered events hold and the summary does not, newest first (I9)."""
-        return read_manifest(self._env, self._view)[1]
+        return read_manifest(self._env, self._view)
 
     def lineage(self) -> list[LineageEntry]:
         """Return what happened to the memory, in its one order (I13)."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import inspect
+import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from strandline.engine.flow import Done, Sleep, Verb, Wait, advance, summarize
+from strandline.engine.flow import Done, Sleep, Verb, Wait, advance, checked, summarize
 from strandline.errors import TransientSummarizerError
 from strandline.model.candidate import Draft
 from strandline.ports import AsyncSummarizer, Clock
@@ -62,10 +64,37 @@ async def _await(wait: Wait, clock: Clock) -> Draft | None:
     if isinstance(summarizer, AsyncSummarizer) and asyncio.iscoroutinefunction(summarizer.summarize):
         drafting: Coroutine[Any, Any, Draft] = summarizer.summarize(request)
     else:
-        drafting = asyncio.to_thread(summarize, summarizer, request)
+        drafting = _in_own_thread(lambda: summarize(summarizer, request))
     try:
-        return await asyncio.wait_for(drafting, wait.deadline_s)
+        return checked(await asyncio.wait_for(drafting, wait.deadline_s))
     except TimeoutError as error:
         if wait.deadline_s is None:
             raise
         raise TransientSummarizerError(f"the summarizer gave no draft within {wait.deadline_s:g} s") from error
+
+
+async def _in_own_thread(call: Callable[[], Draft]) -> Draft:
+    """Run a call in a thread of its own: one that is stuck must not hold a thread that others wait for."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Draft] = loop.create_future()
+
+    def settle(draft: Draft | None, error: BaseException | None) -> None:
+        if future.done():
+            return  # nobody waits any more
+        if error is not None:
+            future.set_exception(error)
+        elif draft is not None:
+            future.set_result(draft)
+
+    def work() -> None:
+        draft, error = None, None
+        try:
+            draft = call()
+        except BaseException as raised:  # noqa: BLE001  handed over to the waiting loop
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, draft, error)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=lambda: context.run(work), name="strandline-summarizer", daemon=True).start()
+    return await future

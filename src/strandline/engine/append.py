@@ -14,11 +14,12 @@ from strandline.limits import (
     APPEND_EVENTS_MAX,
     EVENT_BYTES_MAX,
     EVENT_REFS_MAX,
+    EXPIRES_US_MAX,
     KEY_CHARS_MAX,
     NAME_CHARS_MAX,
     REFERENCE_CHARS_MAX,
 )
-from strandline.model.event import Appended, Basis, BodyFormat, Event, NewEvent, Sighting
+from strandline.model.event import Appended, Basis, BodyFormat, Event, EventKind, NewEvent, Sighting
 from strandline.model.ids import EVERYONE
 from strandline.model.register import Fact
 from strandline.ports import KeyTakenError, Transaction
@@ -44,6 +45,8 @@ def prepare(new: NewEvent) -> PreparedEvent:
     Raises:
         InvalidInputError: a size over its limit, a value that can't be stored as it stands.
     """
+    if not isinstance(new, NewEvent):
+        raise InvalidInputError(f"a {type(new).__name__} is no event; make one with strandline.message or its siblings")
     format_, body = encode_body(new)
     if len(body) > EVENT_BYTES_MAX:
         raise InvalidInputError(f"a {new.kind} of {len(body)} bytes; at most {EVENT_BYTES_MAX} are allowed")
@@ -53,11 +56,16 @@ def prepare(new: NewEvent) -> PreparedEvent:
     _check_text("subject", new.envelope.subject, NAME_CHARS_MAX)
     for name in ("thread", "call_id", "tool", "granter", "scope", "source_at", "parent", "message_id"):
         _check_text(name, getattr(new.envelope, name), KEY_CHARS_MAX)
+    expires_us = new.envelope.expires_us
+    if expires_us is not None and not (isinstance(expires_us, int) and 0 <= expires_us <= EXPIRES_US_MAX):
+        raise InvalidInputError(f"expires_us {expires_us!r} is no time between 1970 and 9999 in microseconds")
     declared = tuple(dict.fromkeys(new.refs))
     for ref in declared:
         if not ref:
             raise InvalidInputError("an empty declared reference")
         _check_text("declared reference", ref, REFERENCE_CHARS_MAX)
+        if len(ref.splitlines()) != 1:
+            raise InvalidInputError(f"declared reference {ref!r} has more than one line")
     text, value = reference_source(new, format_, body)
     found = extract(text) if text else extract_json(value)
     extracted = tuple(ref for ref in found if ref not in declared)
@@ -95,12 +103,14 @@ def append(
         raise InvalidInputError("no event to append")
     if len(new) > APPEND_EVENTS_MAX:
         raise InvalidInputError(f"{len(new)} events in one append; at most {APPEND_EVENTS_MAX} are allowed")
-    refuse_repeated_keys(new)
     prepared = [prepare(event) for event in new]
+    refuse_repeated_keys(new)
     try:
         with env.store.write(env.scope) as tx:
             appended = LogWriter(env, tx, expected_revision=expected_revision, basis=basis).add(prepared)
-    except KeyTakenError:  # rare, so the probe is kept off the ordinary path (DESIGN §5)
+    except (KeyTakenError, StaleRevisionError):
+        # Rare, so the probe for keys is kept off the ordinary path (DESIGN §5). A stale revision may be the work of
+        # this very batch: sent again after a lost answer, it gets its seqs (I3, I19).
         with env.store.write(env.scope) as tx:
             writer = LogWriter(env, tx, expected_revision=None, basis=basis)
             appended = writer.add_missing(prepared, expected_revision)
@@ -133,7 +143,12 @@ class LogWriter:
         if expected_revision is not None and expected_revision != self._head.revision:
             raise StaleRevisionError(expected=expected_revision, actual=self._head.revision)
         if basis is not None:
-            find_view(tx, basis.view, str(env.scope))
+            view = find_view(tx, basis.view, str(env.scope))
+            if not (0 <= basis.generation <= view.generation and 0 <= basis.revision <= self._head.revision):
+                raise InvalidInputError(
+                    f"basis {basis.generation}@{basis.revision} of view {basis.view!r} never was: it is at "
+                    f"{view.generation}@{self._head.revision}"
+                )
         self._register = standing_register(tx)
 
     @property
@@ -160,7 +175,12 @@ class LogWriter:
         missing = [event for event in prepared if event.new.key not in known]
         if missing and expected_revision is not None and expected_revision != self._head.revision:
             raise StaleRevisionError(expected=expected_revision, actual=self._head.revision)
-        added = iter(self.add(missing).seqs if missing else ())
+        try:
+            added = iter(self.add(missing).seqs if missing else ())
+        except InvalidInputError as error:
+            if error.position is not None:
+                error.position = prepared.index(missing[error.position])
+            raise
         seqs = tuple(known[event.new.key].seq if event.new.key in known else next(added) for event in prepared)
         return Appended(seqs=seqs, revision=self._head.revision, added=len(missing))
 
@@ -175,7 +195,11 @@ class LogWriter:
         chain, now = head.chain, self._env.clock.now_us()
         for offset, event in enumerate(prepared, start=1):
             placed = self._place(event, head.revision + offset, ref_ids, now)
-            step = self._register.apply(register_event(placed))
+            try:
+                step = self._register.apply(register_event(placed))
+            except InvalidInputError as error:
+                error.position = offset - 1
+                raise
             if step.call is not None:
                 placed = _answering(placed, step.call, late=step.late, audience=event.new.audience)
             chain = chain_event(chain, placed)
@@ -253,11 +277,17 @@ def _answering(event: Event, call: Fact, *, late: bool, audience: str | None) ->
     )
 
 
+def _audience(event: PreparedEvent, stored: Event) -> str:
+    """Return the audience that an event asks for; an answer that names none inherits its call's (I21)."""
+    inherits = event.new.kind in (EventKind.TOOL_RESULT, EventKind.ABANDONED)
+    return event.new.audience or (stored.audience if inherits else EVERYONE)
+
+
 def _same_content(event: PreparedEvent, stored: Event, salt: bytes) -> bool:
     return (
         body_digest(salt, event.body) == stored.body_digest
         and event.new.kind == stored.kind
         and event.new.actor == stored.actor
         and event.new.envelope == replace(stored.envelope, late=event.new.envelope.late)
-        and (event.new.audience is None or event.new.audience == stored.audience)
+        and _audience(event, stored) == stored.audience
     )

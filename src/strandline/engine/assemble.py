@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from strandline.codec import record_digest, source_digest, text_digest
-from strandline.engine.environment import Environment
+from strandline.engine.environment import PART_JOINT, Environment
 from strandline.engine.plan_job import Job
 from strandline.engine.reading import read_log, visible, with_references
 from strandline.errors import CorruptRecordError
@@ -22,6 +22,7 @@ from strandline.rules.ledger import score, select
 from strandline.rules.manifest import change_manifest
 from strandline.rules.planning import ledger_tokens
 from strandline.rules.references import extract
+from strandline.rules.rendering import segment_label
 from strandline.rules.validation import invented_refs, validate
 from strandline.rules.verbatim import verbatim_subset
 
@@ -39,6 +40,8 @@ class Material:
     source_tokens: int
     source_digest: bytes
     ref_ids: Mapping[str, int]  # of the references of `events`
+    label: str  # the line that the segment begins with
+    draft_tokens: int  # what the draft may take: the job's budget without the label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +77,10 @@ def read_material(env: Environment, tx: Transaction, job: Job, part: SegmentJob)
         digest = source_digest(EMPTY_SOURCE, (event.body_digest for event in events))
     else:
         digest = source_digest(EMPTY_SOURCE, _digests_of(tx, job, part, events))
+    label = segment_label(part.from_seq, part.through_seq)
     return Material(
+        label=label,
+        draft_tokens=part.budget_tokens - env.part_tokens(label),
         job=part,
         events=tuple(sources),
         prior=tuple(segment.text for segment in prior),
@@ -113,7 +119,7 @@ def judge(env: Environment, tx: Transaction, job: Job, material: Material, draft
     source_texts = [*(event.text for event in material.events), *material.prior]
     return validate(
         draft,
-        budget_tokens=material.job.budget_tokens,
+        budget_tokens=material.draft_tokens,
         tokens=env.counter.count(draft.text),
         events=material.events,
         prior=material.prior,
@@ -172,7 +178,7 @@ class _Assembly:
         ledger, refs_text = select(
             entries,
             standing=standing | anchor_refs,
-            budget_tokens=budget - env.counter.count(calls_text),
+            budget_tokens=budget - env.part_tokens(calls_text) - env.counter.count(PART_JOINT),
             count=env.counter.count,
         )
         ledger_text = "\n".join(text for text in (calls_text, refs_text) if text)
@@ -199,7 +205,7 @@ class _Assembly:
             event_count=sum(segment.event_count for segment in segments),
             source_digest=source_digest(EMPTY_SOURCE, (segment.source_digest for segment in segments)),
             depth=max((segment.head.depth for segment in segments), default=0),
-            tokens=segment_tokens + job.facts.tokens + env.counter.count(ledger_text),
+            tokens=segment_tokens + job.facts.tokens + env.part_tokens(ledger_text),
             token_counter=env.counter.name,
             segments=tuple(segments),
             anchors=job.facts.anchors,
@@ -222,6 +228,7 @@ class _Assembly:
         for number, (material, draft) in enumerate(zip(self._materials, drafts, strict=True)):
             salt = self._env.entropy.salt()
             part = material.job
+            text = material.label + draft.text
             segments.append(
                 Segment(
                     head=SegmentHead(
@@ -230,15 +237,15 @@ class _Assembly:
                         through_seq=part.through_seq,
                         level=part.level,
                         depth=part.depth,
-                        tokens=self._env.counter.count(draft.text),
+                        tokens=self._env.part_tokens(text),
                         source_tokens=material.source_tokens,
                     ),
                     event_count=material.event_count,
                     source_digest=material.source_digest,
-                    text=draft.text,
+                    text=text,
                     salt=salt,
-                    text_digest=text_digest(salt, draft.text),
-                    ref_ids=tuple(sorted(self._standing_in(draft.text))),
+                    text_digest=text_digest(salt, text),
+                    ref_ids=tuple(sorted(self._standing_in(text))),
                     made_by=self._attempt_id,
                 )
             )

@@ -9,7 +9,7 @@ from strandline.engine.environment import Environment
 from strandline.engine.lineage import add_entry, next_seq
 from strandline.engine.reading import find_view
 from strandline.errors import CompactionLineageError, CorruptRecordError, InvalidInputError
-from strandline.limits import LEASE_TTL_S, STATE_BYTES_MAX
+from strandline.limits import LEASE_TTL_S, STATE_BYTES_MAX, TURN_MAX
 from strandline.model.checkpoint import Checkpoint, CheckpointView
 from strandline.model.event import Basis
 from strandline.model.ids import check_name
@@ -37,7 +37,7 @@ def checkpoint(
         InvalidInputError: no basis, a turn below 0, a state that is no JSON or too large.
     """
     check_name("checkpoint", name)
-    if isinstance(turn, bool) or not isinstance(turn, int) or turn < 0:
+    if isinstance(turn, bool) or not isinstance(turn, int) or not 0 <= turn <= TURN_MAX:
         raise InvalidInputError(f"turn {turn!r} is no count")
     if (basis is None) != context_free:
         raise InvalidInputError(

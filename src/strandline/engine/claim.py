@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from strandline.codec import record_digest
+from strandline.codec import record_digest, storable
 from strandline.engine.assemble import Assembled
 from strandline.engine.environment import Environment
 from strandline.engine.lineage import add_entry, next_seq
 from strandline.engine.plan_job import Job
 from strandline.engine.reading import find_view
-from strandline.limits import LEASE_TTL_S
+from strandline.limits import DRAFT_BYTES_MAX, FAILURE_CHARS_MAX, LEASE_TTL_S
 from strandline.model.candidate import (
     Attempt,
     AttemptState,
@@ -194,6 +194,7 @@ def store_failure(
     ends: CandidateState | None = None,
 ) -> None:
     """Settle an attempt that gave no good draft; with `ends` the candidate's attempts are at their end."""
+    kept = tuple(_kept(draft) for draft in drafts)
     states = {CandidateState.QUARANTINED: AttemptState.QUARANTINED, CandidateState.REJECTED: AttemptState.REJECTED}
     with env.store.write(env.scope) as tx:
         settled = replace(
@@ -201,13 +202,36 @@ def store_failure(
             state=states.get(ends, AttemptState.FAILED) if ends else AttemptState.FAILED,
             ended_us=env.clock.now_us(),
             failure=failure,
-            failure_text=text,
-            drafts=tuple(drafts),
-            draft_digest=record_digest(tuple(drafts)) if drafts else None,
-            verdict=verdict,
+            failure_text=storable(text, FAILURE_CHARS_MAX),
+            drafts=kept,
+            draft_digest=record_digest(kept) if kept else None,
+            verdict=_kept_verdict(verdict),
         )
         if tx.jobs.settle_attempt(settled, fence=attempt.fence, expected=AttemptState.RUNNING) and ends is not None:
             tx.jobs.set_candidate_state(attempt.candidate_id, ends)
+        _release(tx, attempt)
+
+
+def _kept(draft: Draft) -> Draft:
+    """Return what is kept of a draft that failed: it may hold what can't be stored."""
+    return Draft(
+        text=storable(draft.text, DRAFT_BYTES_MAX),
+        finish=storable(draft.finish, FAILURE_CHARS_MAX),
+        model=storable(draft.model, FAILURE_CHARS_MAX),
+    )
+
+
+def _kept_verdict(verdict: Verdict | None) -> Verdict | None:
+    if verdict is None:
+        return None
+    return Verdict(
+        violations=tuple(replace(v, detail=storable(v.detail, FAILURE_CHARS_MAX)) for v in verdict.violations)
+    )
+
+
+def release(env: Environment, attempt: Attempt) -> None:
+    """Give the lease of an attempt back that was refused."""
+    with env.store.write(env.scope) as tx:
         _release(tx, attempt)
 
 

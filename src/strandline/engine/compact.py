@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from strandline.engine.assemble import Material, assemble, judge, read_material, standing_refs
-from strandline.engine.claim import Claim, Refused, activate, claim, landed, store_failure, store_validated
+from strandline.engine.claim import Claim, Refused, activate, claim, landed, release, store_failure, store_validated
 from strandline.engine.environment import Environment
 from strandline.engine.flow import Sleep, Summarize, Verb
 from strandline.engine.plan_job import Job, NoJob, Order, plan_job
 from strandline.engine.reading import read_view
-from strandline.errors import MalformedDraftError, OutcomeUnknownError, StoreUnavailableError, SummarizerError
-from strandline.limits import REPLANS_MAX
+from strandline.errors import (
+    InvalidInputError,
+    MalformedDraftError,
+    OutcomeUnknownError,
+    StoreUnavailableError,
+    SummarizerError,
+)
+from strandline.limits import LEASE_TTL_S, REPLANS_MAX
 from strandline.model.candidate import Attempt, CandidateState, Draft, FailureClass, Verdict
 from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, CompactionResult
+from strandline.model.summary import Summary
 from strandline.ports import SummaryRequest
 from strandline.rules.partition import part_budgets, partition
 from strandline.rules.retry import Again, GiveUp, classify, decide
@@ -38,6 +46,7 @@ class _Run:
     phases_ms: dict[str, float] = field(default_factory=dict)
     attempts: list[Attempt] = field(default_factory=list)
     tokens_before: int | None = None
+    activated: tuple[Job, Attempt, LineageEntry] | None = None
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -61,6 +70,9 @@ def compact(env: Environment, order: Order) -> Verb[CompactionOutcome]:
         CorruptRecordError: what was read is not what was written; nothing is compacted from there (I4).
         StoreUnavailableError: the store failed before anything was activated.
     """
+    deadline_s = order.deadline_s
+    if deadline_s is not None and not (isinstance(deadline_s, int | float) and 0 < deadline_s <= LEASE_TTL_S):
+        raise InvalidInputError(f"deadline_s {deadline_s!r} lies outside 0..{LEASE_TTL_S:g}")
     run = _Run(env, order, env.clock.monotonic_s())
     for _ in range(REPLANS_MAX):
         with run.phase("plan"):
@@ -117,7 +129,7 @@ def _attempts(run: _Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refuse
         decision = decide(
             failure,
             attempt=tries,
-            retry_after_s=getattr(failed, "retry_after_s", None),
+            retry_after_s=_seconds(getattr(failed, "retry_after_s", None)),
             jitter=env.entropy.fraction(),
         )
         ends = decision.candidate_state if isinstance(decision, GiveUp) else None
@@ -129,6 +141,11 @@ def _attempts(run: _Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refuse
             return Refused(reason=str(failed), moved=True)
         if decision.delay_s > 0:
             yield Sleep(seconds=decision.delay_s)
+
+
+def _seconds(value: object) -> float | None:
+    """Return what a summarizer asked to wait, if it is a number."""
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _draft(run: _Run, job: Job, drafts: list[Draft], violations: tuple[str, ...]) -> Verb[list[Material]]:
@@ -147,14 +164,15 @@ def _draft_segment(run: _Run, job: Job, material: Material, violations: tuple[st
     env, summarizer = run.env, run.order.summarizer
     prior_tokens = sum(env.counter.count(text) for text in material.prior)
     parts = partition(material.events, prior_tokens=prior_tokens, window_tokens=summarizer.window_tokens)
-    budgets = part_budgets(parts, material.job.budget_tokens, env.counter.count(JOINT) + 1)
+    budgets = part_budgets(parts, material.draft_tokens, env.counter.count(JOINT) + 1)
     drafts: list[Draft] = []
     for number, (events, budget) in enumerate(zip(parts, budgets, strict=True)):
+        shown = [deepcopy(event) for event in events] if run.order.deadline_s is not None else events
         request = SummaryRequest(
             from_seq=events[0].seq if number and events else material.job.from_seq,
             through_seq=events[-1].seq if number < len(parts) - 1 else material.job.through_seq,
             budget_tokens=budget,
-            events=events,
+            events=shown,  # a foreign summarizer gets copies: what it does to them changes nothing of ours
             anchors=job.facts.anchors,
             prior=() if number else material.prior,
             violations=violations,
@@ -195,7 +213,10 @@ def _finish(run: _Run, job: Job, attempt: Attempt) -> tuple[CompactionResult, st
     with run.phase("activate"):
         entry = _activate(run.env, job, attempt)
     if isinstance(entry, Refused):
+        if not entry.fenced:
+            release(run.env, attempt)
         return entry
+    run.activated = (job, attempt, entry)
     run.env.emit("compaction", {"scope": str(run.env.scope), "attempt": attempt.attempt_id})
     return CompactionResult.ACTIVATED, ""
 
@@ -213,27 +234,59 @@ def _activate(env: Environment, job: Job, attempt: Attempt) -> LineageEntry | Re
         return entry
 
 
-def _outcome(run: _Run, result: CompactionResult, reason: str) -> CompactionOutcome:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Standing:
+    """The view as the outcome tells it: right after this call's own activation, or as it is read now."""
+
+    generation: int
+    watermark: int
+    revision: int
+    lineage_seq: int
+    summary: Summary | None
+    tail_tokens: int
+
+
+def _standing(run: _Run) -> _Standing:
     env = run.env
     with env.store.read(env.scope) as tx:
+        if run.activated is not None:
+            job, attempt, entry = run.activated
+            return _Standing(
+                generation=job.plan.base_generation + 1,
+                watermark=job.plan.watermark,
+                revision=entry.revision,
+                lineage_seq=entry.lineage_seq,
+                summary=tx.summaries.get(attempt.summary_no or 0),
+                tail_tokens=job.tail_tokens,
+            )
         snapshot = read_view(env, tx, run.order.view)
-        lineage_seq = tx.log.head().lineage_seq
-    summary = snapshot.summary
+        return _Standing(
+            generation=snapshot.generation,
+            watermark=snapshot.watermark,
+            revision=snapshot.revision,
+            lineage_seq=tx.log.head().lineage_seq,
+            summary=snapshot.summary,
+            tail_tokens=sum(event.tokens for event in snapshot.tail),
+        )
+
+
+def _outcome(run: _Run, result: CompactionResult, reason: str) -> CompactionOutcome:
+    env, now = run.env, _standing(run)
+    summary = now.summary
     summary_tokens = summary.tokens if summary else 0
-    tail_tokens = sum(event.tokens for event in snapshot.tail)
     seen, dropped = (summary.refs_seen, summary.dropped_count) if summary else (0, 0)
     verbatim = len(standing_refs(summary)) if summary else 0
     return CompactionOutcome(
         outcome=result,
         view=run.order.view,
-        revision=snapshot.revision,
-        generation=snapshot.generation,
-        watermark=snapshot.watermark,
-        lineage_seq=lineage_seq,
+        revision=now.revision,
+        generation=now.generation,
+        watermark=now.watermark,
+        lineage_seq=now.lineage_seq,
         depth=summary.depth if summary else 0,
-        tokens_before=run.tokens_before if run.tokens_before is not None else summary_tokens + tail_tokens,
+        tokens_before=run.tokens_before if run.tokens_before is not None else summary_tokens + now.tail_tokens,
         summary_tokens=summary_tokens,
-        tail_tokens=tail_tokens,
+        tail_tokens=now.tail_tokens,
         token_counter=env.counter.name,
         refs_seen=seen,
         refs_verbatim=verbatim,

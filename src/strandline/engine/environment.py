@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from strandline.model.ids import Scope
 from strandline.ports import Clock, Entropy, Hook, Store, TokenCounter
+
+PART_JOINT: Final = "\n\n"  # between the parts of a context that is read as one text
+
+
+def part_tokens(counter: TokenCounter, text: str) -> int:
+    """Return the tokens of a part of a context, with what parts it from the next; of no text, none."""
+    return counter.count(text + PART_JOINT) if text else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +27,10 @@ class Environment:
     counter: TokenCounter
     scope: Scope
     hooks: tuple[Hook, ...] = ()
+
+    def part_tokens(self, text: str) -> int:
+        """Return the tokens of a part of a context, with what parts it from the next; of no text, none."""
+        return part_tokens(self.counter, text)
 
     def emit(self, name: str, details: Mapping[str, object]) -> None:
         """Tell the hooks, after the commit. A hook that raises changes nothing (DESIGN §2)."""

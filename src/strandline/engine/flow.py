@@ -6,12 +6,13 @@ A verb is a generator that yields only what must be waited for; its database ste
 from __future__ import annotations
 
 import contextvars
+import inspect
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from strandline.errors import TransientSummarizerError
+from strandline.errors import MalformedDraftError, TransientSummarizerError
 from strandline.model.candidate import Draft
 from strandline.ports import AsyncSummarizer, Clock, Summarizer, SummaryRequest
 
@@ -81,14 +82,25 @@ def _wait(wait: Wait, clock: Clock) -> Draft | None:
 def summarize(summarizer: Summarizer | AsyncSummarizer, request: SummaryRequest) -> Draft:
     """Call a summarizer in this thread; one that is awaited gets an event loop of its own."""
     answer = summarizer.summarize(request)
-    if isinstance(answer, Draft):
-        return answer
+    if not inspect.isawaitable(answer):
+        return checked(answer)
     import asyncio  # a tenth of the start-up time of a command, and seldom needed
 
     async def drafting() -> Draft:
         return await answer
 
-    return asyncio.run(drafting())
+    return checked(asyncio.run(drafting()))
+
+
+def checked(answer: object) -> Draft:
+    """Return what a summarizer gave, if it is a draft.
+
+    Raises:
+        MalformedDraftError: it is something else, or a draft of something else than text.
+    """
+    if isinstance(answer, Draft) and all(type(part) is str for part in (answer.text, answer.finish, answer.model)):
+        return answer
+    raise MalformedDraftError(f"the summarizer gave a {type(answer).__name__} that is no draft of text")
 
 
 def _with_deadline(call: Callable[[], R], deadline_s: float) -> R:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
-from strandline.engine.append import LogWriter, prepare, refuse_repeated_keys
+from strandline.engine.append import LogWriter, PreparedEvent, prepare
 from strandline.engine.environment import Environment
+from strandline.errors import ImportFormatError, InvalidInputError
 from strandline.limits import IMPORT_CHUNK_EVENTS
 from strandline.model.event import Envelope, EventKind, NewEvent
 from strandline.model.outcome import ForeignSummary
@@ -14,6 +15,7 @@ from strandline.model.transcript import ForeignText, ImportReport, SessionRestar
 from strandline.ports import Transaction
 
 Progress = Callable[[int], None]
+Place = tuple[int, int]  # line from 1, byte from 0
 
 
 class Transcript(Protocol):
@@ -32,6 +34,11 @@ class Transcript(Protocol):
     @property
     def bytes_read(self) -> int:
         """Bytes read so far in this pass."""
+        ...
+
+    @property
+    def line_byte(self) -> int:
+        """Where the newest line of this pass begins."""
         ...
 
     @property
@@ -57,7 +64,7 @@ def import_transcript(env: Environment, transcript: Transcript, progress: Progre
     with env.store.write(env.scope) as tx:
         run = _Import(env, tx)
         for count, item in enumerate(transcript.items()):
-            run.take(item)
+            run.take(item, (transcript.lines, transcript.line_byte))
             if progress is not None and count % IMPORT_CHUNK_EVENTS == 0:
                 progress(half + transcript.bytes_read // 2)
         run.flush()
@@ -75,13 +82,19 @@ def import_transcript(env: Environment, transcript: Transcript, progress: Progre
     return report
 
 
+def _at(error: InvalidInputError, place: Place) -> ImportFormatError:
+    line, byte = place
+    return ImportFormatError(error.message, line=line, byte=byte)
+
+
 class _Import:
     """One import within one transaction: batches of events, and what stands between them."""
 
     def __init__(self, env: Environment, tx: Transaction) -> None:
         self._tx = tx
         self._writer = LogWriter(env, tx)
-        self._batch: list[NewEvent] = []
+        self._batch: list[PreparedEvent] = []
+        self._places: list[Place] = []
         self._last_seq = 0  # of the events of the file taken so far
         self.added = self.known = self.foreign = self.abandoned = 0
 
@@ -89,28 +102,40 @@ class _Import:
     def revision(self) -> int:
         return self._writer.revision
 
-    def take(self, item: TranscriptItem) -> None:
+    def take(self, item: TranscriptItem, place: Place) -> None:
         if isinstance(item, NewEvent):
-            self._batch.append(item)
-            if len(self._batch) == IMPORT_CHUNK_EVENTS:
+            self._add(item, place)
+            if len(self._batch) >= IMPORT_CHUNK_EVENTS:
                 self.flush()
         elif isinstance(item, SessionRestart):
             self.flush()
-            self._restart(item)
+            self._restart(item, place)
         else:
             self.flush()
             self._keep_foreign(item)
 
-    def flush(self) -> None:
-        if self._batch:
-            refuse_repeated_keys(self._batch)
-            appended = self._writer.add_missing([prepare(event) for event in self._batch])
-            self._last_seq = max(self._last_seq, *appended.seqs)
-            self.added += appended.added
-            self.known += len(self._batch) - appended.added
-            self._batch = []
+    def _add(self, event: NewEvent, place: Place) -> None:
+        try:
+            self._batch.append(prepare(event))
+        except InvalidInputError as error:
+            raise _at(error, place) from error
+        self._places.append(place)
 
-    def _restart(self, item: SessionRestart) -> None:
+    def flush(self) -> None:
+        if not self._batch:
+            return
+        try:
+            appended = self._writer.add_missing(self._batch)
+        except InvalidInputError as error:
+            if error.position is None:
+                raise
+            raise _at(error, self._places[error.position]) from error
+        self._last_seq = max(self._last_seq, *appended.seqs)
+        self.added += appended.added
+        self.known += len(self._batch) - appended.added
+        self._batch, self._places = [], []
+
+    def _restart(self, item: SessionRestart, place: Place) -> None:
         """After a restart no result can come: what is open is abandoned, and said so in the log (I8).
 
         When a grown file is imported again, calls that are open now but came after this restart are left alone.
@@ -118,14 +143,15 @@ class _Import:
         for call in self._writer.open_calls:
             if call.source_seq > self._last_seq or item.thread not in (None, call.lane):
                 continue
-            self._batch.append(
+            self._add(
                 NewEvent(
                     kind=EventKind.ABANDONED,
                     body="the session was restarted before a result came",
                     envelope=Envelope(call_id=call.key.subject, thread=call.lane),
                     audience=call.audience,
-                    key=f"{item.key}#abandoned#{call.key.subject}",
-                )
+                    key=f"{item.key}#abandoned#{call.source_seq}",
+                ),
+                place,
             )
             self.abandoned += 1
         self.flush()

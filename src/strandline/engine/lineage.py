@@ -52,6 +52,18 @@ def read_entries(env: Environment, tx: Transaction) -> Iterator[LineageEntry]:
         )
 
 
+def check_entry(tx: Transaction, entry: LineageEntry) -> None:
+    """Check one entry against the chain value before it.
+
+    Raises:
+        CorruptRecordError: it is not what was written, or the entry before it is missing.
+    """
+    before = tx.lineage.read(entry.lineage_seq - 2, 1) if entry.lineage_seq > 1 else []
+    chain = before[0].chain if before and before[0].lineage_seq == entry.lineage_seq - 1 else EMPTY_CHAIN
+    if chain_record(chain, replace(entry, chain=b"")) != entry.chain:
+        raise CorruptRecordError("the entry does not match the chain", place=f"lineage {entry.lineage_seq}")
+
+
 def list_entries(env: Environment) -> list[LineageEntry]:
     """Return the whole lineage of the workflow, in order."""
     with env.store.read(env.scope) as tx:

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from strandline.codec import job_id, read_body
 from strandline.engine.environment import Environment
+from strandline.engine.read_context import first_set
 from strandline.engine.reading import (
     find_view,
     read_log,
     read_one,
     read_summary,
-    register_at,
     register_event,
     to_source,
     visible,
 )
 from strandline.errors import CorruptRecordError
-from strandline.limits import CONTEXT_BUDGET_TOKENS
+from strandline.limits import EXPIRES_US_MAX, UNKNOWN_CALL_ANCHORS_MAX
 from strandline.model.candidate import CompactionPlan, CompactionRecipe
 from strandline.model.event import Event, SourceEvent
-from strandline.model.register import Fact, FactKind
+from strandline.model.register import Fact, FactKey, FactKind, FactState
 from strandline.model.summary import Anchor, Summary
 from strandline.model.view import ViewHead
 from strandline.ports import AsyncSummarizer, Summarizer, Transaction
-from strandline.rules.anchors import choose_anchors, make_anchor, render_anchors
+from strandline.rules.anchors import ANCHORS_HEADING, anchor_line, choose_anchors, make_anchor, render_anchors
 from strandline.rules.planning import Nothing, TailPoint, plan_compaction
+from strandline.rules.register import Register
 
 ALGORITHM = "segments-1"
 PROMPT = "1"
@@ -107,12 +108,12 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
             view=view,
             segments=[segment.head for segment in base.segments] if base else (),
             compactions=base.compactions if base else 0,
-            tail=_points(tx, view, tail, sources),
+            tail=facts.points(sources),
             tail_tokens=tail_tokens,
-            anchors_at=lambda seq: facts.at(seq).tokens,
+            anchors=facts.now,
             context_tokens=before,
             revision=head.revision,
-            budget=order.budget or view.budget or CONTEXT_BUDGET_TOKENS,
+            budget=first_set(order.budget, view.budget),
             through=order.through,
             window_tokens=order.summarizer.window_tokens,
         )
@@ -155,21 +156,35 @@ def _candidate_id(env: Environment, view: ViewHead, plan: CompactionPlan, recipe
     )
 
 
-def _points(tx: Transaction, view: ViewHead, tail: Sequence[Event], sources: Sequence[SourceEvent]) -> list[TailPoint]:
-    """Return every place behind the watermark, with its tokens and whether a call is open there (I8)."""
-    tokens = {source.seq: source.tokens for source in sources}
-    total = sum(tokens.values())
-    register = register_at(tx, view.watermark)
-    points, through = [], 0
-    for event in tail:
-        register.apply(register_event(event))
-        through += tokens.get(event.seq, 0)
-        points.append(
-            TailPoint(
-                seq=event.seq, tokens_after=total - through, tokens_through=through, legal=not register.has_open_call
-            )
-        )
-    return points
+class _AnchorMeter:
+    """At most how many tokens the anchors take, kept up to date fact by fact."""
+
+    def __init__(self, cost: Callable[[Fact], int]) -> None:
+        self._cost = cost
+        self._costs: dict[FactKey, int] = {}
+        self._unknown: dict[FactKey, int] = {}  # calls of unknown outcome, oldest first
+        self._total = 0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the anchors now; of the calls of unknown outcome only the newest are anchors (I8)."""
+        newest = list(self._unknown.values())[-UNKNOWN_CALL_ANCHORS_MAX:]
+        return self._total + sum(newest)
+
+    def begin(self, facts: Iterable[Fact]) -> None:
+        """Count facts that hold from now on."""
+        for fact in facts:
+            if fact.key.kind is not FactKind.CALL:
+                self._costs[fact.key] = self._cost(fact)
+                self._total += self._costs[fact.key]
+            elif fact.state is FactState.UNKNOWN:
+                self._unknown[fact.key] = self._cost(fact)
+
+    def end(self, facts: Iterable[Fact]) -> None:
+        """Leave facts out that hold no longer."""
+        for fact in facts:
+            self._total -= self._costs.pop(fact.key, 0)
+            self._unknown.pop(fact.key, None)
 
 
 class _Facts:
@@ -180,16 +195,49 @@ class _Facts:
         self._tx = tx
         self._view = view
         self._tail = {event.seq: event for event in tail}
-        self._sets: dict[int, AnchorSet] = {}
+        self._base = tx.register.as_of(view.watermark) if view.watermark else []
+        self._heading = env.part_tokens(ANCHORS_HEADING)
+        self._meter = _AnchorMeter(self._cost)
+        self._meter.begin(self._base)
+        self.now = self._metered()  # tokens of the anchors as of the watermark
+
+    def _register(self) -> Register:
+        return Register(self._base, lambda call_id: self._tx.register.newest(FactKind.CALL, call_id))
+
+    def _cost(self, fact: Fact) -> int:
+        if not self._view.reads(fact.audience):
+            return 0
+        return self._env.counter.count(anchor_line(self._anchor(fact, self._event(fact))) + "\n")
+
+    def _metered(self) -> int:
+        tokens = self._meter.tokens
+        return tokens + self._heading if tokens else 0
+
+    def points(self, sources: Sequence[SourceEvent]) -> list[TailPoint]:
+        """Return every place behind the watermark: tokens on both sides, anchors, and whether a call is open (I8)."""
+        tokens = {source.seq: source.tokens for source in sources}
+        total, through = sum(tokens.values()), 0
+        register = self._register()
+        points = []
+        for event in self._tail.values():
+            step = register.apply(register_event(event))
+            self._meter.end(step.ended)
+            self._meter.begin(step.begun)
+            through += tokens.get(event.seq, 0)
+            points.append(
+                TailPoint(
+                    seq=event.seq,
+                    tokens_after=total - through,
+                    tokens_through=through,
+                    legal=not register.has_open_call,
+                    anchors=self._metered(),
+                )
+            )
+        return points
 
     def at(self, seq: int) -> AnchorSet:
         """Return the facts as of event `seq`."""
-        if seq not in self._sets:
-            self._sets[seq] = self._fold(seq)
-        return self._sets[seq]
-
-    def _fold(self, seq: int) -> AnchorSet:
-        register = register_at(self._tx, self._view.watermark)
+        register = self._register()
         for event in self._tail.values():
             if event.seq <= seq:
                 register.apply(register_event(event))
@@ -201,7 +249,7 @@ class _Facts:
         return AnchorSet(
             anchors=anchors,
             text=text,
-            tokens=self._env.counter.count(text),
+            tokens=self._env.part_tokens(text),
             ref_ids=frozenset(sighting.ref_id for event in events for sighting in event.sightings),
             older_calls=tuple(self._anchor(fact, self._event(fact)) for fact in older),
         )
@@ -223,4 +271,6 @@ class _Facts:
 def _expiry(fact: Fact) -> str | None:
     if fact.expires_us is None:
         return None
+    if not 0 <= fact.expires_us <= EXPIRES_US_MAX:
+        return f"{fact.expires_us} us after 1970"
     return datetime.fromtimestamp(fact.expires_us / 1_000_000, UTC).isoformat(timespec="seconds")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from strandline.engine.environment import Environment
-from strandline.engine.reading import read_view
+from strandline.codec import encode_text, leaf_text
+from strandline.engine.environment import PART_JOINT, Environment, part_tokens
+from strandline.engine.reading import find_view, read_view
 from strandline.errors import InvalidInputError, LastKnown, SummaryReconciliationError
 from strandline.limits import CONTEXT_BUDGET_TOKENS, NEEDS_MAX
 from strandline.model.context import ContextPart, ContextView, Omission, PartKind, Rung
@@ -16,7 +17,7 @@ from strandline.ports import TokenCounter, Transaction
 from strandline.rules.fallback import fit
 from strandline.rules.planning import check_budget
 from strandline.rules.recovery import missing_dependencies
-from strandline.rules.rendering import Message, to_anthropic, to_openai
+from strandline.rules.rendering import Message, plain_text, to_anthropic, to_openai
 
 _RENDERERS: dict[str, Callable[[Sequence[ContextPart]], list[Message]]] = {
     "openai": to_openai,
@@ -50,7 +51,13 @@ class Context:
     @property
     def text(self) -> str:
         """All parts as one text."""
-        return "\n\n".join(part.text for part in self.parts)
+        return PART_JOINT.join(part.text for part in self.parts)
+
+    @property
+    def dependency_text(self) -> str:
+        """What a needed reference may stand in: the text, and the values of payloads without JSON's escapes."""
+        payloads = (leaf_text(part.event.payload) for part in self.parts if part.event is not None)
+        return PART_JOINT.join((self.text, *payloads))
 
     def messages(self, provider: str) -> list[Message]:
         """Return the context as messages for a provider, "openai" or "anthropic".
@@ -82,8 +89,8 @@ def read_context(env: Environment, view: str, budget: int | None, needs: Sequenc
         snapshot = read_view(env, tx, view)
         stored = tx.views.get(view)
         own = stored.budget if stored is not None else None
-        context = assemble_context(snapshot, env.counter, check_budget(budget or own or CONTEXT_BUDGET_TOKENS))
-        missing = missing_dependencies(needs, context.text)
+        context = assemble_context(snapshot, env.counter, check_budget(first_set(budget, own)))
+        missing = missing_dependencies(needs, context.dependency_text) if needs else ()
         if missing:
             raise SummaryReconciliationError(
                 f"generation {context.generation} of view {view!r} through event {context.revision} does not hold "
@@ -98,6 +105,13 @@ def read_context(env: Environment, view: str, budget: int | None, needs: Sequenc
     return context
 
 
+def read_basis(env: Environment, view: str) -> Basis:
+    """Return the present basis of a view, without reading what it holds."""
+    with env.store.read(env.scope) as tx:
+        head = find_view(tx, view, str(env.scope))
+        return Basis(view=view, generation=head.generation, revision=tx.log.head().revision)
+
+
 def check_needs(needs: Sequence[str]) -> None:
     """Refuse needs that can't be looked for."""
     if isinstance(needs, str):
@@ -106,6 +120,13 @@ def check_needs(needs: Sequence[str]) -> None:
         raise InvalidInputError(f"{len(needs)} needs; at most {NEEDS_MAX} are allowed")
     if any(not isinstance(need, str) or not need for need in needs):
         raise InvalidInputError("a need is a reference: text that is not empty")
+    for need in needs:
+        encode_text(need, "a need")
+
+
+def first_set(*budgets: int | None) -> int:
+    """Return the first budget that is given, or the default."""
+    return next((budget for budget in budgets if budget is not None), CONTEXT_BUDGET_TOKENS)
 
 
 def last_known(tx: Transaction, ref: str, snapshot: ContextView) -> LastKnown | None:
@@ -143,7 +164,11 @@ def context_parts(snapshot: ContextView, counter: TokenCounter) -> list[ContextP
             if text:
                 parts.append(
                     ContextPart(
-                        kind=kind, from_seq=1, through_seq=summary.watermark, tokens=counter.count(text), text=text
+                        kind=kind,
+                        from_seq=1,
+                        through_seq=summary.watermark,
+                        tokens=part_tokens(counter, text),
+                        text=text,
                     )
                 )
     parts += (
@@ -152,7 +177,7 @@ def context_parts(snapshot: ContextView, counter: TokenCounter) -> list[ContextP
             from_seq=event.seq,
             through_seq=event.seq,
             tokens=event.tokens,
-            text=event.text,
+            text=plain_text(event),
             event=event,
         )
         for event in snapshot.tail

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from strandline.codec import EMPTY_CHAIN, body_digest, chain_event, read_body, text_digest
-from strandline.engine.environment import Environment
+from strandline.engine.environment import Environment, part_tokens
 from strandline.errors import CorruptRecordError, TenantScopeError
 from strandline.model.context import ContextView
 from strandline.model.event import Event, EventKind, SourceEvent
@@ -15,6 +16,7 @@ from strandline.model.summary import Summary
 from strandline.model.view import ViewHead
 from strandline.ports import TokenCounter, Transaction
 from strandline.rules.register import Register, RegisterEvent
+from strandline.rules.rendering import plain_text
 
 UNWRITTEN_MAIN = ViewHead(view_id=1, name=DEFAULT_VIEW)
 
@@ -74,13 +76,13 @@ def to_source(
     """Return an event as a reader sees it."""
     text, payload = read_body(event)
     envelope = event.envelope
-    return SourceEvent(
+    source = SourceEvent(
         seq=event.seq,
         kind=event.kind,
         role=envelope.role,
         actor=event.actor,
         text=text,
-        tokens=counter.count(text),
+        tokens=0,
         call_id=envelope.call_id,
         call_seq=event.call_seq,
         tool=envelope.tool,
@@ -92,6 +94,7 @@ def to_source(
         payload=payload,
         late=envelope.late,
     )
+    return replace(source, tokens=part_tokens(counter, plain_text(source)))
 
 
 def with_references(
@@ -136,10 +139,20 @@ def read_summary(tx: Transaction, view: ViewHead) -> Summary | None:
     summary = tx.summaries.get(view.summary_no)
     if summary is None:
         raise CorruptRecordError("the active summary is missing", place=place)
-    if text_digest(summary.salt, summary.anchors_text, summary.ledger_text) != summary.text_digest:
-        raise CorruptRecordError("anchors and ledger do not match their digest", place=place)
+    check_summary(summary, place)
     if (summary.watermark, summary.view) != (view.watermark, view.name):
         raise CorruptRecordError("the summary is not the one that the view's pointer means", place=place)
+    return summary
+
+
+def check_summary(summary: Summary, place: str) -> None:
+    """Check the texts and the contiguity of a summary that was read.
+
+    Raises:
+        CorruptRecordError: it is not what was written.
+    """
+    if text_digest(summary.salt, summary.anchors_text, summary.ledger_text) != summary.text_digest:
+        raise CorruptRecordError("anchors and ledger do not match their digest", place=place)
     covered = 0
     for segment in summary.segments:
         head = segment.head
@@ -152,7 +165,6 @@ def read_summary(tx: Transaction, view: ViewHead) -> Summary | None:
         raise CorruptRecordError(
             f"its segments end at event {covered}, its watermark is {summary.watermark}", place=place
         )
-    return summary
 
 
 def visible(view: ViewHead, events: Iterable[Event]) -> Iterator[Event]:
@@ -203,5 +215,9 @@ def register_at(tx: Transaction, seq: int) -> Register:
 
 
 def standing_register(tx: Transaction) -> Register:
-    """Return the register as of the last event."""
-    return Register(tx.register.standing(), lambda call_id: tx.register.newest(FactKind.CALL, call_id))
+    """Return the register as of the last event; it fetches the facts that it is asked about."""
+    return Register(
+        tx.register.open_calls(),
+        lambda call_id: tx.register.newest(FactKind.CALL, call_id),
+        tx.register.standing,
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from strandline.codec import read_body
+from strandline.codec import encode_text, read_body
 from strandline.engine.environment import Environment
 from strandline.engine.reading import find_view, read_one, read_summary
 from strandline.errors import CorruptRecordError, InvalidInputError
 from strandline.limits import RECALL_HITS_MAX
 from strandline.model.outcome import RecallHit
-from strandline.model.summary import ManifestEntry
+from strandline.model.summary import Manifest
 
 
 def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:
@@ -20,6 +20,7 @@ def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) 
     """
     if not isinstance(ref, str) or not ref:
         raise InvalidInputError("recall needs a reference: text that is not empty")
+    encode_text(ref, "the reference")
     if not 1 <= limit <= RECALL_HITS_MAX:
         raise InvalidInputError(f"a limit of {limit} lies outside 1..{RECALL_HITS_MAX}")
     hits: list[RecallHit] = []
@@ -39,9 +40,10 @@ def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) 
     return hits
 
 
-def read_manifest(env: Environment, view: str) -> tuple[int, list[ManifestEntry]]:
-    """Return the view's generation and its manifest: what the summary does not hold verbatim, newest first."""
+def read_manifest(env: Environment, view: str) -> Manifest:
+    """Return the view's manifest: what the summary does not hold verbatim."""
     with env.store.read(env.scope) as tx:
         head = find_view(tx, view, str(env.scope))
         read_summary(tx, head)
-        return head.generation, tx.summaries.manifest(head.summary_no) if head.summary_no else []
+        dropped = tx.summaries.manifest(head.summary_no) if head.summary_no else []
+        return Manifest(generation=head.generation, dropped=tuple(dropped))

@@ -12,11 +12,10 @@ from strandline.codec import decode_json, leaf_text
 from strandline.engine.checkpoint import check_checkpoint
 from strandline.engine.claim import fence_holder
 from strandline.engine.environment import Environment
-from strandline.engine.lineage import add_entry
-from strandline.engine.read_context import Context, assemble_context, check_needs, last_known
+from strandline.engine.lineage import add_entry, check_entry
+from strandline.engine.read_context import Context, assemble_context, check_needs, first_set, last_known
 from strandline.engine.reading import UNWRITTEN_MAIN, read_view
 from strandline.errors import ContextOverflowError, CorruptRecordError, SummaryReconciliationError
-from strandline.limits import CONTEXT_BUDGET_TOKENS
 from strandline.model.checkpoint import Checkpoint, CheckpointView
 from strandline.model.context import ContextView, PartKind
 from strandline.model.ids import check_name
@@ -129,15 +128,22 @@ def _entry(env: Environment, tx: Transaction, decided: Recovery, fenced: list[st
 
 
 def _decide(env: Environment, tx: Transaction, request: RecoveryRequest) -> Recovery:
-    target, newest = choose_checkpoint(tx, request.name)
-    if target is not None:
-        _check_target(env, target)
+    head = tx.log.head()
+    if (head.revision, head.lineage_seq) == (0, 0):
+        raise SummaryReconciliationError(
+            f"nothing was ever recorded under {env.scope}: there is no state to go on from",
+            summary_generation=None,
+            checkpoint_turn=None,
+            reason=ReconciliationReason.NO_SUMMARY,
+        )
+    chosen, newest = choose_checkpoint(tx, request.name)
+    target = _load(env, tx, chosen) if chosen is not None else None
     basis = next((v for v in target.views if v.basis_revision is not None), None) if target else None
     view_name = basis.view if basis else request.view
     snapshot = _read_snapshot(env, tx, view_name, target)
     stored = tx.views.get(view_name)
     own = stored.budget if stored else None
-    context = assemble_context(snapshot, env.counter, check_budget(request.budget or own or CONTEXT_BUDGET_TOKENS))
+    context = assemble_context(snapshot, env.counter, check_budget(first_set(request.budget, own)))
     state = decode_json(target.state, f"checkpoint {target.lineage_seq}") if target else None
     _check_resumable(tx, request, target, state, basis, snapshot, context)
     restored = target is not None and not target.context_free
@@ -153,69 +159,69 @@ def _decide(env: Environment, tx: Transaction, request: RecoveryRequest) -> Reco
         checkpoint_seq=target.lineage_seq if target else None,
         state=state,
         context=context,
-        prior_state=_prior(newest) if request.with_prior_state and target is None else None,
+        prior_state=_prior(env, tx, newest) if request.with_prior_state and target is None else None,
         dry_run=request.dry_run,
     )
 
 
-def choose_checkpoint(tx: Transaction, name: str) -> tuple[Checkpoint | None, Checkpoint | None]:
-    """Return the newest checkpoint of a name that passes the gate, and the newest of all (I15).
+def choose_checkpoint(tx: Transaction, name: str) -> tuple[LineageEntry | None, LineageEntry | None]:
+    """Return the entry of the newest checkpoint of a name that passes the gate, and of the newest of all (I15).
 
-    Only numbers of the lineage are compared; a wall clock is never asked. A checkpoint with a basis can't pass below
-    the smallest move of any pointer, so the search ends there.
+    The choice is made in the lineage, so that a checkpoint that is gone is missed, and no older one slips into its
+    place. Only numbers of the lineage are compared; a wall clock is never asked. A checkpoint with a basis can't pass
+    below the smallest move of any pointer, so the search ends there.
     """
     moves = {view.name: view.moved_lineage_seq for view in tx.views.all()}
     floor = min(moves.values(), default=0)
-    restore = tx.lineage.newest_restore(name)
-    newest: list[Checkpoint] = []
-    passing: list[Checkpoint] = []
+    end = tx.log.head().lineage_seq + 1
+    newest: list[LineageEntry] = []
+    passing: list[LineageEntry] = []
     for context_free in (False, True):
-        before = tx.log.head().lineage_seq + 1
-        while (made := tx.checkpoints.newest(name, before, context_free=context_free)) is not None:
-            if before == tx.log.head().lineage_seq + 1:
+        before = end
+        while (made := tx.lineage.newest_checkpoint(name, before, context_free=context_free)) is not None:
+            if before == end:
                 newest.append(made)
             before = made.lineage_seq
-            if not _left_by(restore, made) and (context_free or _passes(made, moves)):
+            if not tx.lineage.left_by_restore(name, before) and _passes(made, moves):
                 passing.append(made)
                 break
-            if not context_free and made.lineage_seq <= floor:
+            if not context_free and before <= floor:
                 break
     return _newest(passing), _newest(newest)
 
 
-def _newest(checkpoints: Sequence[Checkpoint]) -> Checkpoint | None:
-    return max(checkpoints, key=lambda made: made.lineage_seq, default=None)
+def _newest(entries: Sequence[LineageEntry]) -> LineageEntry | None:
+    return max(entries, key=lambda made: made.lineage_seq, default=None)
 
 
-def _left_by(restore: LineageEntry | None, made: Checkpoint) -> bool:
-    """Tell whether a checkpoint is of a past that a restore has left: between what was restored and the restore."""
-    if restore is None or restore.restored_seq is None:
-        return False
-    return restore.restored_seq < made.lineage_seq < restore.lineage_seq
+def _passes(made: LineageEntry, moves: dict[str, int]) -> bool:
+    """Ask the pure gate for the view that the state was built from; recovery has fenced what was in flight."""
+    if made.view is None:  # context-free
+        return True
+    target = select_recovery_target(made.lineage_seq, moves.get(made.view, 0), compaction_in_flight=False)
+    return target is RecoveryTarget.CHECKPOINT
 
 
-def _passes(checkpoint: Checkpoint, moves: dict[str, int]) -> bool:
-    """Ask the pure gate for every view that the state was built from; recovery has fenced what was in flight."""
-    bases = [view for view in checkpoint.views if view.basis_revision is not None]
-    return all(
-        select_recovery_target(checkpoint.lineage_seq, moves.get(view.view, 0), compaction_in_flight=False)
-        is RecoveryTarget.CHECKPOINT
-        for view in bases
-    )
-
-
-def _check_target(env: Environment, target: Checkpoint) -> None:
-    """A checkpoint that passes the gate but fails its digest is a reconciliation, never skipped in silence (I15)."""
+def _load(env: Environment, tx: Transaction, entry: LineageEntry) -> Checkpoint:
+    """Return the checkpoint of an entry. One that is gone or damaged is a reconciliation, never skipped (I15)."""
     try:
-        check_checkpoint(target)
+        check_entry(tx, entry)
+        made = tx.checkpoints.get(entry.lineage_seq)
+        if made is None or made.digest != entry.digest:
+            raise CorruptRecordError(
+                "it is not the one that the lineage names", place=f"checkpoint {entry.lineage_seq}"
+            )
+        check_checkpoint(made)
     except CorruptRecordError as error:
+        turn = entry.detail.get("turn")
         raise SummaryReconciliationError(
-            f"the checkpoint {target.name!r} of turn {target.turn} (lineage {target.lineage_seq}) of {env.scope} is "
-            "the one to restore, but it does not match its digest",
-            summary_generation=None,
-            checkpoint_turn=target.turn,
+            f"the checkpoint {entry.name!r} of turn {turn} (lineage {entry.lineage_seq}) of {env.scope} is the one to "
+            f"restore, but it can't be: {error}",
+            summary_generation=entry.generation,
+            checkpoint_turn=turn if isinstance(turn, int) else None,
             reason=ReconciliationReason.CHECKPOINT_DIGEST,
         ) from error
+    return made
 
 
 def _read_snapshot(env: Environment, tx: Transaction, view: str, target: Checkpoint | None) -> ContextView:
@@ -245,18 +251,18 @@ def _check_resumable(
 ) -> None:
     """Ask the pure rule whether the agent may go on (I16)."""
     state_text = leaf_text(state) if target else ""
-    missing = missing_dependencies(request.needs, context.text, state_text)
+    missing = missing_dependencies(request.needs, context.dependency_text, state_text)
     known = {ref: last_known(tx, ref, snapshot) for ref in missing}
     resume_from_checkpoint(
         ResumePoint(
             generation=basis.generation if basis else snapshot.generation,
-            turn=target.turn if target else 0,
+            turn=target.turn if target else None,
             last_durable_seq=target.revision if target else snapshot.watermark,
             summary=SummaryAtRecovery(
                 generation=snapshot.generation,
                 complete=True,
                 reaches_seq=snapshot.revision,
-                text=context.text,
+                text=context.dependency_text,
             ),
             state_text=state_text,
             last_known={ref: place for ref, place in known.items() if place is not None},
@@ -285,9 +291,9 @@ def _marked(context: Context, basis_revision: int) -> Context:
     return replace(context, parts=parts)
 
 
-def _prior(newest: Checkpoint | None) -> PriorState | None:
+def _prior(env: Environment, tx: Transaction, newest: LineageEntry | None) -> PriorState | None:
     if newest is None:
         return None
-    check_checkpoint(newest)
-    state = decode_json(newest.state, f"checkpoint {newest.lineage_seq}")
-    return PriorState(turn=newest.turn, lineage_seq=newest.lineage_seq, state=state)
+    made = _load(env, tx, newest)
+    state = decode_json(made.state, f"checkpoint {made.lineage_seq}")
+    return PriorState(turn=made.turn, lineage_seq=made.lineage_seq, state=state)

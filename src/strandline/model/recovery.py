@@ -51,7 +51,7 @@ class ResumePoint:
     """A checkpoint together with the summary that it would resume on: the input of `resume_from_checkpoint`."""
 
     generation: int
-    turn: int
+    turn: int | None  # None: there is no checkpoint, the summary is replayed
     last_durable_seq: int
     summary: SummaryAtRecovery | None
     state_text: str = ""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
 from strandline.model.register import FactKey, FactState
 from strandline.model.segment import Segment
@@ -60,6 +62,24 @@ class ManifestEntry:
     last_seq: int
     generation_dropped: int
     reason: DropReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest(Sequence[ManifestEntry]):
+    """The drop manifest of a view: a sequence of its entries, the newest sighting first."""
+
+    generation: int
+    dropped: tuple[ManifestEntry, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> ManifestEntry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ManifestEntry]: ...
+    def __getitem__(self, index: int | slice) -> ManifestEntry | Sequence[ManifestEntry]:
+        return self.dropped[index]
+
+    def __len__(self) -> int:
+        return len(self.dropped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from strandline.limits import UNKNOWN_CALL_ANCHORS_MAX
@@ -9,6 +10,8 @@ from strandline.model.event import Envelope
 from strandline.model.register import Fact, FactKind, FactState
 from strandline.model.summary import Anchor
 
+ANCHORS_HEADING = "Facts in force, verbatim from the log:"
+OLDER_CALLS_HEADING = "Older calls of unknown outcome:"
 _LABELS = {
     FactKind.CONSTRAINT: "constraint",
     FactKind.APPROVAL: "approval",
@@ -19,7 +22,8 @@ _LABELS = {
     FactKind.PIN: "pinned",
 }
 _ORDER = list(_LABELS)
-OLDER_CALLS_HEADING = "Older calls of unknown outcome:"
+_HEADING_LINE = re.compile(rf"^{re.escape(ANCHORS_HEADING)}", re.MULTILINE)
+_ANCHOR_LINE = re.compile(rf"^- (?:{'|'.join(_LABELS.values())})\b[^\n]{{0,1000}}?\[event [0-9]+\]", re.MULTILINE)
 
 
 def choose_anchors(facts: Sequence[Fact]) -> tuple[list[Fact], list[Fact]]:
@@ -64,14 +68,28 @@ def render_older_calls(calls: Sequence[Anchor], budget_tokens: int, count: Calla
     return text
 
 
+def forged_anchor(text: str) -> str | None:
+    """Return the first line that passes itself off as one of ours: only we write anchors (I10)."""
+    match = _HEADING_LINE.search(text) or _ANCHOR_LINE.search(text)
+    return match.group(0) if match else None
+
+
+def _no_anchor_inside(statement: str) -> str:
+    """Indent the lines of a statement that would read as an anchor of its own; all else stays as it stands."""
+    first, newline, rest = statement.partition("\n")
+    return first + newline + _ANCHOR_LINE.sub(lambda match: "  " + match.group(0), rest)
+
+
 def render_anchors(anchors: Sequence[Anchor]) -> str:
     """Write the anchors as text, one a line; "" where there is none."""
     if not anchors:
         return ""
-    lines = ["Facts in force, verbatim from the log:"]
-    for anchor in anchors:
-        subject = "" if anchor.key.kind is FactKind.PIN else f" {anchor.key.subject}"
-        note = f" ({anchor.note})" if anchor.note else ""
-        text = f": {anchor.text}" if anchor.text else ""
-        lines.append(f"- {_LABELS[anchor.key.kind]}{subject}{note} [event {anchor.seq}]{text}")
-    return "\n".join(lines)
+    return "\n".join((ANCHORS_HEADING, *(anchor_line(anchor) for anchor in anchors)))
+
+
+def anchor_line(anchor: Anchor) -> str:
+    """Write one anchor."""
+    subject = "" if anchor.key.kind is FactKind.PIN else f" {anchor.key.subject}"
+    note = f" ({anchor.note})" if anchor.note else ""
+    text = f": {_no_anchor_inside(anchor.text)}" if anchor.text else ""
+    return f"- {_LABELS[anchor.key.kind]}{subject}{note} [event {anchor.seq}]{text}"

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from strandline.errors import ContextOverflowError
 from strandline.model.context import ContextPart, Omission, PartKind, Rung
 from strandline.model.event import EventKind
+
+_FACTS = frozenset(
+    {
+        EventKind.CONSTRAINT,
+        EventKind.LIFT_CONSTRAINT,
+        EventKind.APPROVAL,
+        EventKind.REVOKE,
+        EventKind.ISSUE,
+        EventKind.RESOLVE,
+        EventKind.ARTIFACT,
+        EventKind.RELEASE_ARTIFACT,
+        EventKind.PIN,
+        EventKind.UNPIN,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +42,8 @@ class Fitted:
 def fit(parts: Sequence[ContextPart], budget: int) -> Fitted:
     """Fit a context to the budget: whole; without the ledger; with the oldest events of the tail left out.
 
-    Segments and anchors are never left out, nor is the newest event. A call and its result stay or go together.
+    Never left out are segments, anchors, the newest event, and the events of the tail that change a mandatory fact. A
+    call and its result stay or go together.
 
     Raises:
         ContextOverflowError: what is never left out exceeds the budget.
@@ -42,23 +58,55 @@ def fit(parts: Sequence[ContextPart], budget: int) -> Fitted:
         return Fitted(parts=tuple(without), omitted=tuple(omitted), rung=Rung.WITHOUT_LEDGER)
     head = [part for part in without if part.kind is not PartKind.EVENT]
     tail = [part for part in without if part.kind is PartKind.EVENT]
-    window = _newest_window(tail, budget - sum(part.tokens for part in head))
-    if window is None:
-        least = sum(part.tokens for part in head) + (tail[-1].tokens if tail else 0)
+    fixed = _mandatory(tail)
+    others = [part for part in tail if part.from_seq not in fixed]
+    fixed_tokens = sum(part.tokens for part in tail if part.from_seq in fixed)
+    left = budget - sum(part.tokens for part in head) - fixed_tokens
+    window = _newest_window(others, left) if others else []
+    if window is None or left < 0:
+        least = budget - left + (others[-1].tokens if others else 0)
         raise ContextOverflowError(
             "segments, mandatory facts and the newest event exceed the budget", needed=least, budget=budget
         )
-    left_out = tail[: len(tail) - len(window)]
-    omitted.append(
+    stays = fixed | {part.from_seq for part in window}
+    omitted += _left_out(tail, stays)
+    kept = [part for part in tail if part.from_seq in stays]
+    return Fitted(parts=(*head, *kept), omitted=tuple(omitted), rung=Rung.SMALLER_WINDOW)
+
+
+def _mandatory(tail: Sequence[ContextPart]) -> set[int]:
+    """Return the events of the tail that no window may hide (C11): without them an anchor would tell of a past.
+
+    They are those that begin or end a fact of the register, and calls that no result in the tail answers.
+    """
+    events = [part.event for part in tail if part.event is not None]
+    answered = {event.call_seq for event in events if event.kind is EventKind.TOOL_RESULT}
+    return {
+        event.seq
+        for event in events
+        if event.kind in _FACTS or (event.kind is EventKind.TOOL_CALL and event.seq not in answered)
+    }
+
+
+def _left_out(tail: Sequence[ContextPart], stays: Set[int]) -> list[Omission]:
+    """Name what is left out, one omission for each run of events that follow each other."""
+    runs: list[list[ContextPart]] = [[]]
+    for part in tail:
+        if part.from_seq in stays:
+            runs.append([])
+        else:
+            runs[-1].append(part)
+    return [
         Omission(
             kind=PartKind.EVENT,
-            from_seq=left_out[0].from_seq,
-            through_seq=left_out[-1].through_seq,
-            tokens=sum(part.tokens for part in left_out),
+            from_seq=run[0].from_seq,
+            through_seq=run[-1].through_seq,
+            tokens=sum(part.tokens for part in run),
             reason=Rung.SMALLER_WINDOW,
         )
-    )
-    return Fitted(parts=(*head, *window), omitted=tuple(omitted), rung=Rung.SMALLER_WINDOW)
+        for run in runs
+        if run
+    ]
 
 
 def _omission(part: ContextPart, rung: Rung) -> Omission:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from strandline.errors import ContextOverflowError, InvalidInputError
 from strandline.limits import (
     CONTEXT_BUDGET_TOKENS_MIN,
     LEDGER_SHARE,
-    REPLANS_MAX,
     SEGMENT_TOKENS_MIN,
     SEGMENTS_SHARE,
     TAIL_SHARE,
@@ -28,6 +27,7 @@ class TailPoint:
     tokens_after: int
     tokens_through: int  # from the base's watermark through this event
     legal: bool  # no call is open here (I8)
+    anchors: int  # at most so many tokens of anchors as of this event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +41,10 @@ def check_budget(budget: int) -> int:
     """Return a budget that is worth planning with.
 
     Raises:
-        InvalidInputError: below CONTEXT_BUDGET_TOKENS_MIN.
+        InvalidInputError: no whole number, or below CONTEXT_BUDGET_TOKENS_MIN.
     """
+    if isinstance(budget, bool) or not isinstance(budget, int):
+        raise InvalidInputError(f"a budget is a whole number of tokens, not {budget!r}")
     if budget < CONTEXT_BUDGET_TOKENS_MIN:
         raise InvalidInputError(f"a budget of {budget} tokens; at least {CONTEXT_BUDGET_TOKENS_MIN} are needed")
     return budget
@@ -64,7 +66,7 @@ def plan_compaction(
     compactions: int,
     tail: Sequence[TailPoint],
     tail_tokens: int,
-    anchors_at: Callable[[int], int],
+    anchors: int,
     context_tokens: int,
     revision: int,
     budget: int,
@@ -79,7 +81,7 @@ def plan_compaction(
         compactions: compactions on its chain so far.
         tail: the places behind the watermark, in order.
         tail_tokens: tokens of the whole tail.
-        anchors_at: tokens of the anchors as of a watermark.
+        anchors: tokens of the anchors as of the present watermark.
         context_tokens: tokens of summary and tail now.
         revision: of the snapshot.
         budget: tokens of the assembled context right after activation.
@@ -91,12 +93,12 @@ def plan_compaction(
         InvalidInputError: `through` is no place where a watermark may stand.
     """
     check_budget(budget)
-    here = TailPoint(seq=view.watermark, tokens_after=tail_tokens, tokens_through=0, legal=True)
+    here = TailPoint(seq=view.watermark, tokens_after=tail_tokens, tokens_through=0, legal=True, anchors=anchors)
     points = [here, *(point for point in tail if point.legal)]
-    point = _place(points, budget, anchors_at) if through is None else _asked(points, through)
+    point = _place(points, budget) if through is None else _asked(points, through)
     if point.seq == view.watermark and (context_tokens <= budget or not segments):
         return _nothing(tail, tail_tokens, budget, context_tokens)
-    segments_budget = _segments_budget(budget, anchors_at(point.seq), point, compactions + 1)
+    segments_budget = _segments_budget(budget, point, compactions + 1)
     merge = plan_segments(
         segments,
         compactions=compactions + 1,
@@ -117,37 +119,30 @@ def plan_compaction(
     )
 
 
-def _place(points: Sequence[TailPoint], budget: int, anchors_at: Callable[[int], int]) -> TailPoint:
+def _place(points: Sequence[TailPoint], budget: int) -> TailPoint:
     """Return where the watermark goes: as early as the tail's share allows.
 
     Anchors may need more than their share; then the tail gives way first, and after it the segments.
     """
-    point = _first_that_fits(points, int(budget * TAIL_SHARE))
-    for _ in range(REPLANS_MAX):
-        over = anchors_at(point.seq) + point.tokens_after + int(budget * SEGMENTS_SHARE) - budget
-        if over <= 0:
-            break
-        point = _first_that_fits(points, point.tokens_after - over)
-    return point
+    tail_budget, segments_budget = int(budget * TAIL_SHARE), int(budget * SEGMENTS_SHARE)
+    for point in points:
+        if point.tokens_after <= tail_budget and point.anchors + point.tokens_after + segments_budget <= budget:
+            return point
+    return min(points, key=lambda point: point.anchors + point.tokens_after)
 
 
-def _segments_budget(budget: int, anchors: int, point: TailPoint, compactions: int) -> int:
+def _segments_budget(budget: int, point: TailPoint, compactions: int) -> int:
     """Return the tokens of all segments: their share, or what anchors and tail leave of it (C11)."""
-    left = min(int(budget * SEGMENTS_SHARE), budget - anchors - point.tokens_after)
+    left = min(int(budget * SEGMENTS_SHARE), budget - point.anchors - point.tokens_after)
     least = SEGMENT_TOKENS_MIN * depth_bound(compactions)
     if left < least:
         raise ContextOverflowError(
-            f"mandatory facts of {anchors} tokens and {point.tokens_after} tokens of events behind event {point.seq}, "
-            "where the watermark would stand, leave no room for a summary",
-            needed=anchors + point.tokens_after + least,
+            f"mandatory facts of {point.anchors} tokens and {point.tokens_after} tokens of events behind event "
+            f"{point.seq}, where the watermark would stand, leave no room for a summary",
+            needed=point.anchors + point.tokens_after + least,
             budget=budget,
         )
     return left
-
-
-def _first_that_fits(points: Sequence[TailPoint], tail_budget: int) -> TailPoint:
-    """Return the first place whose tail fits; where none does, the last place."""
-    return next((point for point in points if point.tokens_after <= tail_budget), points[-1])
 
 
 def _asked(points: Sequence[TailPoint], through: int) -> TailPoint:
@@ -155,7 +150,7 @@ def _asked(points: Sequence[TailPoint], through: int) -> TailPoint:
         if point.seq == through:
             return point
     raise InvalidInputError(
-        f"no watermark can stand at event {through}: it is covered already, not there, or a tool call is open there"
+        f"no watermark can stand at event {through}: it is covered already, it is not there, or a call is open there"
     )
 
 

@@ -148,8 +148,9 @@ def _refusal(
     last_known: LastKnown | None = None,
 ) -> SummaryReconciliationError:
     summary = checkpoint.summary
+    turn = "" if checkpoint.turn is None else f" at turn {checkpoint.turn}"
     return SummaryReconciliationError(
-        f"can't resume at turn {checkpoint.turn} on generation {checkpoint.generation}: {what}; {_WHAT_TO_DO[reason]}",
+        f"can't resume{turn} on generation {checkpoint.generation}: {what}; {_WHAT_TO_DO[reason]}",
         summary_generation=None if summary is None else summary.generation,
         checkpoint_turn=checkpoint.turn,
         reason=reason,

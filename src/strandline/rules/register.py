@@ -47,13 +47,22 @@ class Register:
     """The facts that hold after some event of the log; `apply` takes the next one.
 
     Args:
-        facts: what holds at the start.
+        facts: what holds at the start; with `standing`, the open calls are enough.
         past_call: asked for the newest call with an id that is no longer in the register, or None.
+        standing: asked for the facts of a kind and subject that hold at the start, so that the cost of an append
+            follows the facts that it touches and not all that stand.
     """
 
-    def __init__(self, facts: Iterable[Fact], past_call: Callable[[str], Fact | None]) -> None:
+    def __init__(
+        self,
+        facts: Iterable[Fact],
+        past_call: Callable[[str], Fact | None],
+        standing: Callable[[FactKind, str], Iterable[Fact]] | None = None,
+    ) -> None:
         self._facts: dict[FactKey, Fact] = {fact.key: fact for fact in facts}
         self._past_call = past_call
+        self._standing = standing
+        self._asked: set[tuple[FactKind, str]] = set()
         self._answered: dict[str, Fact] = {}  # calls that left the register in its lifetime
         self._open_calls: set[FactKey] = set()
         self._calls: dict[str, list[FactKey]] = {}  # by id, oldest first: ids recur
@@ -92,6 +101,16 @@ class Register:
             self._facts[fact.key] = fact
             self._note_call(fact)
         return step
+
+    def _load(self, kind: FactKind, subject: str) -> None:
+        """Fetch the facts of a kind and subject, once."""
+        if self._standing is None or (kind, subject) in self._asked:
+            return
+        self._asked.add((kind, subject))
+        for fact in self._standing(kind, subject):
+            if fact.key not in self._facts:
+                self._facts[fact.key] = fact
+                self._note_call(fact)
 
     def _note_call(self, fact: Fact) -> None:
         if fact.key.kind is FactKind.CALL:
@@ -139,7 +158,8 @@ class Register:
     def _answer(self, event: RegisterEvent) -> RegisterStep:
         """A result or an abandoned event belongs to the latest open call of its id, for ids recur."""
         call_id = event.envelope.call_id or ""
-        calls = [self._facts[key] for key in self._calls.get(call_id, ())]
+        self._load(FactKind.CALL, call_id)
+        calls = sorted((self._facts[key] for key in self._calls.get(call_id, ())), key=lambda fact: fact.source_seq)
         standing = [fact for fact in calls if fact.state is FactState.STANDING]
         if standing:
             call = standing[-1]
@@ -175,33 +195,44 @@ class Register:
 
     def _begin(self, event: RegisterEvent, key: FactKey) -> RegisterStep:
         """The newest of two facts with one key stands."""
+        self._load(key.kind, key.subject)
         return RegisterStep(ended=self._ending(event, [key]), begun=(self._fact(event, key),))
 
     def _end(self, event: RegisterEvent, key: FactKey) -> RegisterStep:
+        self._load(key.kind, key.subject)
         if key not in self._facts:
             raise InvalidInputError(f"a {event.kind} for {key.subject!r}, but no such {key.kind} stands")
         return RegisterStep(ended=self._ending(event, [key]))
 
     def _approve(self, event: RegisterEvent) -> RegisterStep:
+        self._load(FactKind.APPROVAL, event.subject)
+        self._load(FactKind.REVOCATION, event.subject)
         approval = FactKey(kind=FactKind.APPROVAL, subject=event.subject, holder=event.envelope.granter or "")
         revocation = FactKey(kind=FactKind.REVOCATION, subject=event.subject)
         return RegisterStep(ended=self._ending(event, [approval, revocation]), begun=(self._fact(event, approval),))
 
     def _revoke(self, event: RegisterEvent) -> RegisterStep:
         """A revocation ends every grant of its subject, and stands itself: it is an anchor too (SPEC §2)."""
+        self._load(FactKind.APPROVAL, event.subject)
+        self._load(FactKind.REVOCATION, event.subject)
         revocation = FactKey(kind=FactKind.REVOCATION, subject=event.subject)
         grants = [k for k in self._facts if k.kind is FactKind.APPROVAL and k.subject == event.subject]
         return RegisterStep(ended=self._ending(event, [*grants, revocation]), begun=(self._fact(event, revocation),))
 
     def _pin(self, event: RegisterEvent) -> RegisterStep:
-        keys = [FactKey(kind=FactKind.PIN, subject=str(ref_id)) for ref_id in event.declared_ids]
+        keys = self._pins(event)
         return RegisterStep(
             ended=self._ending(event, keys),
             begun=tuple(self._fact(event, key, ordinal) for ordinal, key in enumerate(keys)),
         )
 
+    def _pins(self, event: RegisterEvent) -> list[FactKey]:
+        for ref_id in event.declared_ids:
+            self._load(FactKind.PIN, str(ref_id))
+        return [FactKey(kind=FactKind.PIN, subject=str(ref_id)) for ref_id in event.declared_ids]
+
     def _unpin(self, event: RegisterEvent) -> RegisterStep:
-        keys = [FactKey(kind=FactKind.PIN, subject=str(ref_id)) for ref_id in event.declared_ids]
+        keys = self._pins(event)
         return RegisterStep(ended=self._ending(event, keys))
 
 

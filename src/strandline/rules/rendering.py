@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 
 from strandline.model.context import ContextPart, PartKind
 from strandline.model.event import EventKind, Role, SourceEvent
 
 Message = dict[str, object]
 
-SUMMARY_HEADING = "Summary of the earlier part of this work. Facts and references below it are verbatim from the log."
 OUTCOME_UNKNOWN = "[outcome unknown: no result of this call was recorded]"
+WIRE_NAME_CHARS_MAX = 64
+_NOT_ON_THE_WIRE = re.compile(r"[^a-zA-Z0-9_-]")
+_AS_IT_STANDS = {EventKind.TOOL_CALL, EventKind.THINKING}
 _SAID_BY_AGENT = {EventKind.DECISION, EventKind.FAILED_ATTEMPT}
 
 
 def summary_texts(parts: Sequence[ContextPart]) -> list[str]:
     """Return the texts of the summary's parts, the stable prefix first; [] where there is no summary."""
-    texts = [part.text for part in parts if part.kind is not PartKind.EVENT]
-    return [SUMMARY_HEADING, *texts] if texts else []
+    return [part.text for part in parts if part.kind is not PartKind.EVENT]
+
+
+def segment_label(from_seq: int, through_seq: int) -> str:
+    """Return the line that a segment begins with, so that a model knows what it reads."""
+    return f"Summary of events {from_seq} to {through_seq}:\n"
 
 
 def to_anthropic(parts: Sequence[ContextPart]) -> list[Message]:
@@ -59,7 +67,7 @@ def to_openai(parts: Sequence[ContextPart]) -> list[Message]:
                     {
                         "id": name,
                         "type": "function",
-                        "function": {"name": call.tool or "unknown", "arguments": _to_json(call.payload)},
+                        "function": {"name": wire_name(call.tool or ""), "arguments": _to_json(call.payload)},
                     }
                     for name, call in calls
                 ],
@@ -76,6 +84,8 @@ def plain_text(event: SourceEvent) -> str:
     """Return an event as text, with what it is where its voice does not say so."""
     if event.kind is EventKind.MESSAGE:
         return f"[system] {event.text}" if event.role is Role.SYSTEM else event.text
+    if event.kind in _AS_IT_STANDS or (event.kind is EventKind.TOOL_RESULT and not event.late):
+        return event.text
     if event.kind is EventKind.TOOL_RESULT:
         return f"[late result of call {event.call_id} made at event {event.call_seq}] {event.text}"
     subject = f" {event.subject}" if event.subject else ""
@@ -96,7 +106,7 @@ def _turns(parts: Sequence[ContextPart]) -> Iterator[SourceEvent | _Calls]:
     for event in events:
         if _answers(event, calls_here) and event.call_seq is not None:
             results.setdefault(event.call_seq, event)
-    used: dict[str, int] = {}
+    used: set[str] = set()
     group: list[tuple[str, SourceEvent]] = []
     answered = {result.seq for result in results.values()}
     for event in events:
@@ -118,10 +128,20 @@ def _answers(event: SourceEvent, calls_here: set[int]) -> bool:
     return event.kind is EventKind.TOOL_RESULT and not event.late and event.call_seq in calls_here
 
 
-def _unique(call_id: str, used: dict[str, int]) -> str:
-    """Ids recur in a log, but not within one request: a later call of the same id gets a number."""
-    used[call_id] = used.get(call_id, 0) + 1
-    return call_id if used[call_id] == 1 else f"{call_id}_{used[call_id]}"
+def _unique(call_id: str, used: set[str]) -> str:
+    """Return an id that providers take. Ids recur in a log, but not within one request: a later one gets a number."""
+    name = base = wire_name(call_id)
+    number = 1
+    while name in used:
+        number += 1
+        name = f"{base[: WIRE_NAME_CHARS_MAX - 8]}_{number}"
+    used.add(name)
+    return name
+
+
+def wire_name(name: str) -> str:
+    """Return a tool's name or a call's id in the letters that providers take, at most WIRE_NAME_CHARS_MAX."""
+    return _NOT_ON_THE_WIRE.sub("_", name)[:WIRE_NAME_CHARS_MAX] or "unknown"
 
 
 def _is_assistant(event: SourceEvent) -> bool:
@@ -150,21 +170,34 @@ def _text_block(text: str) -> Message:
 
 def _anthropic_blocks(event: SourceEvent) -> list[Message]:
     if event.kind is EventKind.MESSAGE and isinstance(event.payload, dict):
-        return [dict(event.payload)]  # an image or a document, as it stood
+        return [deepcopy(event.payload)]  # an image or a document, as it stood
     return [_text_block(plain_text(event))]
 
 
 def _tool_use(call: SourceEvent, name: str) -> Message:
-    arguments = call.payload if isinstance(call.payload, dict) else {"input": call.payload}
-    return {"type": "tool_use", "id": name, "name": call.tool or "unknown", "input": arguments}
+    arguments = deepcopy(call.payload) if isinstance(call.payload, dict) else {"input": deepcopy(call.payload)}
+    return {"type": "tool_use", "id": name, "name": wire_name(call.tool or ""), "input": arguments}
 
 
 def _tool_result(name: str, result: SourceEvent | None) -> Message:
     if result is None:
         return {"type": "tool_result", "tool_use_id": name, "content": OUTCOME_UNKNOWN}
-    content = result.payload if isinstance(result.payload, list) else result.text
+    content = deepcopy(result.payload) if _is_result_content(result.payload) else result.text
     block: Message = {"type": "tool_result", "tool_use_id": name, "content": content}
     return block | {"is_error": True} if result.is_error else block
+
+
+def _is_result_content(payload: object) -> bool:
+    """Tell whether a result's content is blocks that the Messages API takes as they stand."""
+    return isinstance(payload, list) and bool(payload) and all(_is_result_block(block) for block in payload)
+
+
+def _is_result_block(block: object) -> bool:
+    if not isinstance(block, dict):
+        return False
+    if block.get("type") == "text":
+        return isinstance(block.get("text"), str) and bool(block["text"].strip())
+    return block.get("type") in ("image", "document") and isinstance(block.get("source"), dict)
 
 
 def _to_json(value: object) -> str:

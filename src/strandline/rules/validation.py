@@ -21,6 +21,7 @@ from strandline.model.candidate import Draft, FailureClass, Verdict, Violation
 from strandline.model.event import EventKind, SourceEvent
 from strandline.model.reference import ReferenceClass
 from strandline.model.summary import Anchor
+from strandline.rules.anchors import forged_anchor
 from strandline.rules.claims import Claim, false_claims
 from strandline.rules.no_summary import what_it_is_instead
 from strandline.rules.references import extract
@@ -147,6 +148,13 @@ def _semantic(
     unknown_refs: Sequence[str],
     facts: Sequence[Anchor],
 ) -> Iterator[Violation]:
+    forged = forged_anchor(draft.text)
+    if forged is not None:
+        yield Violation(
+            failure=FailureClass.SEMANTIC,
+            rule="forged_anchor",
+            detail=f"it writes a fact as only we do: {_cut(forged)!r}",
+        )
     for ref in unknown_refs:
         yield Violation(
             failure=FailureClass.SEMANTIC, rule="invented_reference", detail=f"no covered event holds {_cut(ref)!r}"

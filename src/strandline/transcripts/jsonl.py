@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -67,10 +68,15 @@ def read_jsonl(lines: Iterable[Line], digest: Callable[[bytes], str]) -> Iterato
         ImportFormatError: at the first record that is damaged.
     """
     calls: set[str] = set()
+    keys: set[str] = set()
     chain = ""
     for line in lines:
         chain = digest(chain.encode() + line.data)
-        event = _event(line)
+        event = read_event(line)
+        if event.key is not None:
+            if event.key in keys:
+                raise line.fault(f"the key {event.key!r} repeats")
+            keys.add(event.key)
         call_id = event.envelope.call_id
         if call_id is not None:
             if event.kind is EventKind.TOOL_CALL:
@@ -81,10 +87,18 @@ def read_jsonl(lines: Iterable[Line], digest: Callable[[bytes], str]) -> Iterato
         yield event if event.key is not None else replace(event, key=f"line:{chain}")
 
 
-def _event(line: Line) -> NewEvent:
+def read_event(line: Line) -> NewEvent:
+    """Return the event that one line states.
+
+    Raises:
+        ImportFormatError: it states none; with line and byte.
+    """
     fields = line.decode(_RECORD)
     if line.stand_ins is not None:
         raise line.fault("an unpaired surrogate escape, which UTF-8 can't hold", line.stand_ins.first)
+    twice = _repeated_field(line.data)
+    if twice is not None:
+        raise line.fault(f"the field {twice!r} stands twice in one object")
     kind = _kind(line, fields.pop("kind", None))
     shape = _SHAPES[kind]
     known = _COMMON.union(shape.required, shape.optional, ("at",))
@@ -110,6 +124,21 @@ def _event(line: Line) -> NewEvent:
     if isinstance(source_at, str):
         event = replace(event, envelope=replace(event.envelope, source_at=source_at))
     return event
+
+
+def _repeated_field(data: bytes) -> str | None:
+    """Return a field that one object holds twice: of two values neither is the one that was meant."""
+    twice: list[str] = []
+
+    def look(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        seen = dict(pairs)
+        if len(seen) != len(pairs):
+            names = [name for name, _ in pairs]
+            twice.extend(name for name in seen if names.count(name) > 1)
+        return seen
+
+    json.loads(data, object_pairs_hook=look)
+    return twice[0] if twice else None
 
 
 def _kind(line: Line, value: object) -> EventKind:

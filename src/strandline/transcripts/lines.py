@@ -29,6 +29,7 @@ class Tally:
 
     lines: int = 0
     bytes_read: int = 0
+    line_byte: int = 0  # where the newest line begins
     skipped: dict[str, int] = field(default_factory=dict)
 
     def skip(self, what: str) -> None:
@@ -130,6 +131,7 @@ def read_lines(path: Path, tally: Tally) -> Iterator[Line]:
                 ended = raw.endswith(b"\n")
                 if start == 0 and raw.startswith(_BOM):
                     raw, start = raw[len(_BOM) :], len(_BOM)
+                tally.line_byte = start
                 line = Line(tally.lines, start, raw.rstrip(b"\r\n"), ended=ended)
                 start = tally.bytes_read
                 if len(line.data) > IMPORT_LINE_BYTES_MAX or (len(raw) == longest and not ended):

@@ -39,6 +39,11 @@ class Transcript:
         return self._tally.bytes_read
 
     @property
+    def line_byte(self) -> int:
+        """Where the newest line begins."""
+        return self._tally.line_byte
+
+    @property
     def skipped(self) -> Mapping[str, int]:
         """How many records, by type, and empty blocks and blank lines became no event."""
         return self._tally.skipped

@@ -14,7 +14,7 @@ from strandline.model.checkpoint import Checkpoint
 from strandline.model.event import Event
 from strandline.model.lineage import LineageEntry, WorkflowHead
 from strandline.model.outcome import ForeignSummary
-from strandline.model.register import Fact, FactKind
+from strandline.model.register import Fact, FactKind, FactState
 from strandline.model.segment import Segment
 from strandline.model.summary import DroppedRef, ManifestEntry, Summary
 from strandline.model.view import ViewHead
@@ -91,7 +91,14 @@ class MemoryRefs(Facet):
 class MemoryRegister(Facet):
     """`ports.RegisterFacet` in memory."""
 
-    def standing(self) -> list[Fact]:
+    def standing(self, kind: FactKind, subject: str) -> list[Fact]:
+        return [fact for fact in self._all_standing() if (fact.key.kind, fact.key.subject) == (kind, subject)]
+
+    def open_calls(self) -> list[Fact]:
+        calls = (fact for fact in self._all_standing() if fact.key.kind is FactKind.CALL)
+        return [fact for fact in calls if fact.state is FactState.STANDING]
+
+    def _all_standing(self) -> list[Fact]:
         return list((self._tables.standing.get(self._moment, ONLY) or {}).values())
 
     def as_of(self, seq: int) -> list[Fact]:
@@ -115,7 +122,7 @@ class MemoryRegister(Facet):
         self._hold(ended)
 
     def _hold(self, facts: Sequence[Fact]) -> None:
-        standing = {(fact.from_seq, fact.ordinal): fact for fact in (*self.standing(), *facts)}
+        standing = {(fact.from_seq, fact.ordinal): fact for fact in (*self._all_standing(), *facts)}
         holding = {place: fact for place, fact in standing.items() if fact.through_seq is None}
         self._tables.standing.put(self._moment, ONLY, dict(sorted(holding.items())))
 
@@ -215,6 +222,9 @@ class MemorySummaries(Facet):
     def get(self, summary_no: int) -> Summary | None:
         return self._tables.summaries.get(self._moment, summary_no)
 
+    def numbers(self) -> list[int]:
+        return [summary.summary_no for summary in self._tables.summaries.all(self._moment)]
+
     def by_id(self, summary_id: str) -> Summary | None:
         return next(iter(self._tables.summaries.newest(self._moment, "summary_id", summary_id)), None)
 
@@ -278,8 +288,14 @@ class MemoryLineage(Facet):
     def by_op_key(self, op_key: str) -> LineageEntry | None:
         return next(map(_detached, self._tables.lineage.newest(self._moment, "op_key", op_key)), None)
 
-    def newest_restore(self, name: str) -> LineageEntry | None:
-        return next(map(_detached, self._tables.lineage.newest(self._moment, "restored", name)), None)
+    def newest_checkpoint(self, name: str, before: int, *, context_free: bool) -> LineageEntry | None:
+        sort = (name, context_free)
+        return next(map(_detached, self._tables.lineage.newest(self._moment, "checkpoint", sort, before - 1)), None)
+
+    def left_by_restore(self, name: str, lineage_seq: int) -> bool:
+        restores = self._tables.lineage.newest(self._moment, "restored", name, limit=None)
+        later = (entry for entry in restores if entry.lineage_seq > lineage_seq)
+        return any(entry.restored_seq is not None and entry.restored_seq < lineage_seq for entry in later)
 
 
 class MemoryCheckpoints(Facet):
@@ -288,9 +304,8 @@ class MemoryCheckpoints(Facet):
     def add(self, checkpoint: Checkpoint) -> None:
         self._tables.checkpoints.add(self._moment, checkpoint.lineage_seq, checkpoint)
 
-    def newest(self, name: str, before: int, *, context_free: bool) -> Checkpoint | None:
-        sort = (name, context_free)
-        return next(iter(self._tables.checkpoints.newest(self._moment, "sort", sort, before - 1)), None)
+    def get(self, lineage_seq: int) -> Checkpoint | None:
+        return self._tables.checkpoints.get(self._moment, lineage_seq)
 
     def all(self) -> Iterator[Checkpoint]:
         return iter(self._tables.checkpoints.all(self._moment))

@@ -38,11 +38,10 @@ class Tables:
             "lineage",
             order=lambda entry: ONLY,
             op_key=lambda entry: entry.op_key,
+            checkpoint=lambda entry: (entry.name, entry.view is None) if entry.kind is LineageKind.CHECKPOINT else None,
             restored=lambda entry: entry.name if entry.kind is LineageKind.RESTORE else None,
         )
-        self.checkpoints: Table[int, Checkpoint] = Table(
-            "checkpoint", sort=lambda checkpoint: (checkpoint.name, checkpoint.context_free)
-        )
+        self.checkpoints: Table[int, Checkpoint] = Table("checkpoint")
 
 
 class Facet:

@@ -40,9 +40,12 @@ class SqlLineage:
         rows = self._session.rows("lineage_by_op", op_key=op_key)
         return _to_entry(rows[0]) if rows else None
 
-    def newest_restore(self, name: str) -> LineageEntry | None:
-        rows = self._session.rows("newest_restore", name=name)
+    def newest_checkpoint(self, name: str, before: int, *, context_free: bool) -> LineageEntry | None:
+        rows = self._session.rows("newest_checkpoint", name=name, before=before, context_free=int(context_free))
         return _to_entry(rows[0]) if rows else None
+
+    def left_by_restore(self, name: str, lineage_seq: int) -> bool:
+        return bool(self._session.rows("left_by_restore", name=name, lineage_seq=lineage_seq))
 
 
 def _to_entry(row: Row) -> LineageEntry:
@@ -91,8 +94,8 @@ class SqlCheckpoints:
             digest=checkpoint.digest,
         )
 
-    def newest(self, name: str, before: int, *, context_free: bool) -> Checkpoint | None:
-        rows = self._session.rows("newest_checkpoint", name=name, before=before, context_free=int(context_free))
+    def get(self, lineage_seq: int) -> Checkpoint | None:
+        rows = self._session.rows("checkpoint", lineage_seq=lineage_seq)
         return _to_checkpoint(rows[0]) if rows else None
 
     def all(self) -> Iterator[Checkpoint]:

@@ -15,15 +15,17 @@ from strandline.codec import (
 )
 from strandline.errors import CorruptRecordError
 from strandline.model.event import Basis, BodyFormat, Event
+from strandline.model.ids import Scope
 from strandline.model.lineage import WorkflowHead
 from strandline.stores.sql.rows import EVENT_CODES, EVENT_KINDS
 from strandline.stores.sql.session import Names, Row, Session, check_seal, seal
 
 
-def head_values(name: str, head: WorkflowHead) -> list[object]:
-    """Return the values of a head row in column order, without its digest."""
+def head_values(scope: Scope, head: WorkflowHead) -> list[object]:
+    """Return what the digest of a head row is over: the names of tenant and workflow, then its columns."""
     return [
-        name,
+        scope.tenant,
+        scope.workflow,
         head.revision,
         head.chain,
         head.lineage_seq,
@@ -38,17 +40,18 @@ def head_values(name: str, head: WorkflowHead) -> list[object]:
 class SqlLog:
     """`ports.LogFacet` over SQL."""
 
-    def __init__(self, session: Session, names: Names, workflow: str) -> None:
+    def __init__(self, session: Session, names: Names, scope: Scope) -> None:
         self._session = session
         self._names = names
-        self._workflow = workflow
+        self._scope = scope
+        self._workflow = scope.workflow
 
     def head(self) -> WorkflowHead:
         rows = self._session.rows("head")
         if not rows:
             return WorkflowHead(chain=EMPTY_CHAIN, lineage_chain=EMPTY_CHAIN)
         row = rows[0]
-        check_seal(self._session, "workflow", row, self._workflow)
+        check_seal(self._session, "workflow", (self._scope.tenant, *row), self._workflow)
         _, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id, live_events, _ = row
         return WorkflowHead(
             revision=revision,
@@ -72,7 +75,7 @@ class SqlLog:
             summary_no=head.summary_no,
             ref_id=head.ref_id,
             live_events=head.live_events,
-            row_digest=seal(self._session, "workflow", head_values(self._workflow, head)),
+            row_digest=seal(self._session, "workflow", head_values(self._scope, head)),
         )
 
     def insert(self, events: Sequence[Event]) -> None:

@@ -62,7 +62,6 @@ ORDER BY seq
 -- name: event_by_key
 SELECT seq FROM event
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND key = :key
-ORDER BY key_epoch DESC LIMIT 1
 
 -- name: count_events
 SELECT count(*) FROM event WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
@@ -110,7 +109,15 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND from_seq = :from
 -- name: facts_standing
 SELECT from_seq, ordinal, kind, subject, holder, state, source_seq, through_seq, lane, audience, expires_us, row_digest
 FROM register_fact
-WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND through_seq IS NULL
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND subject = :subject AND kind = :kind
+    AND through_seq IS NULL
+ORDER BY from_seq, ordinal
+
+-- name: open_calls
+SELECT from_seq, ordinal, kind, subject, holder, state, source_seq, through_seq, lane, audience, expires_us, row_digest
+FROM register_fact
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
+    AND through_seq IS NULL AND kind = 'call' AND state = 'standing'
 ORDER BY from_seq, ordinal
 
 -- Facts that held just after :seq: those that stand now, and those that ended later.
@@ -244,6 +251,9 @@ SELECT summary_no, summary_id, view, base_no, generation, compactions, watermark
     dropped_count, manifest_digest, revision, row_digest
 FROM summary WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_no = :summary_no
 
+-- name: summary_numbers
+SELECT summary_no FROM summary WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY summary_no
+
 -- name: summary_no
 SELECT summary_no FROM summary
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_id = :summary_id
@@ -323,11 +333,11 @@ ORDER BY lineage_seq LIMIT :limit
 SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain
 FROM lineage WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND op_key = :op_key
 
--- name: newest_restore
-SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain
-FROM lineage
+-- name: left_by_restore
+SELECT 1 FROM lineage
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name AND kind = 'restore'
-ORDER BY lineage_seq DESC LIMIT 1
+    AND lineage_seq > :lineage_seq AND restored_seq < :lineage_seq
+LIMIT 1
 
 -- name: add_checkpoint
 INSERT INTO checkpoint (tenant_id, workflow_id, lineage_seq, name, turn, revision, branch, context_free, in_flight,
@@ -336,11 +346,16 @@ VALUES (:tenant_id, :workflow_id, :lineage_seq, :name, :turn, :revision, :branch
     :views, :codec, :state, :salt, :digest)
 
 -- name: newest_checkpoint
+SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain
+FROM lineage
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name AND kind = 'checkpoint'
+    AND lineage_seq < :before AND (view IS NULL) = (:context_free = 1)
+ORDER BY lineage_seq DESC LIMIT 1
+
+-- name: checkpoint
 SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, codec, state, salt, digest
 FROM checkpoint
-WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name
-    AND context_free = :context_free AND lineage_seq < :before
-ORDER BY lineage_seq DESC LIMIT 1
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND lineage_seq = :lineage_seq
 
 -- name: all_checkpoints
 SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, codec, state, salt, digest

@@ -15,8 +15,12 @@ class SqlRegister:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def standing(self) -> list[Fact]:
-        return [self._to_fact(row) for row in self._session.rows("facts_standing")]
+    def standing(self, kind: FactKind, subject: str) -> list[Fact]:
+        rows = self._session.rows("facts_standing", kind=kind.value, subject=subject)
+        return [self._to_fact(row) for row in rows]
+
+    def open_calls(self) -> list[Fact]:
+        return [self._to_fact(row) for row in self._session.rows("open_calls")]
 
     def as_of(self, seq: int) -> list[Fact]:
         return [self._to_fact(row) for row in self._session.rows("facts_as_of", seq=seq)]

@@ -38,6 +38,9 @@ class SqlSummaries:
         rows = self._session.rows("summary", summary_no=summary_no)
         return self._to_summary(rows[0]) if rows else None
 
+    def numbers(self) -> list[int]:
+        return [number for (number,) in self._session.rows("summary_numbers")]
+
     def by_id(self, summary_id: str) -> Summary | None:
         rows = self._session.rows("summary_no", summary_id=summary_id)
         return self.get(rows[0][0]) if rows else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from strandline.model.ids import Scope
 from strandline.stores.sql.jobs import SqlJobs
 from strandline.stores.sql.lineage import SqlCheckpoints, SqlLineage
 from strandline.stores.sql.log import SqlLog
@@ -15,8 +16,8 @@ from strandline.stores.sql.views import SqlViews
 class SqlTransaction:
     """`ports.Transaction` over SQL."""
 
-    def __init__(self, session: Session, workflow: str) -> None:
-        self.log = SqlLog(session, Names(session), workflow)
+    def __init__(self, session: Session, scope: Scope) -> None:
+        self.log = SqlLog(session, Names(session), scope)
         self.refs = SqlRefs(session)
         self.register = SqlRegister(session)
         self.views = SqlViews(session)

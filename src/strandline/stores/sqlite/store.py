@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
-from strandline.codec import EMPTY_CHAIN, row_digest
-from strandline.errors import InvalidInputError, OutcomeUnknownError, StoreUnavailableError
+from strandline.codec import DIGEST_BYTES, EMPTY_CHAIN, row_digest
+from strandline.errors import CorruptRecordError, InvalidInputError, OutcomeUnknownError, StoreUnavailableError
 from strandline.limits import STORE_BUSY_TIMEOUT_S, STORE_READERS_MAX
 from strandline.model.ids import Scope
 from strandline.model.lineage import WorkflowHead
@@ -98,7 +98,10 @@ class SqliteStore:
             except BaseException:
                 writer.execute("ROLLBACK")
                 raise
-        key: bytes = writer.execute("SELECT value FROM store_meta WHERE name = 'digest_key'").fetchone()[0]
+        row = writer.execute("SELECT value FROM store_meta WHERE name = 'digest_key'").fetchone()
+        if row is None or not isinstance(row[0], bytes) or len(row[0]) != DIGEST_BYTES:
+            raise CorruptRecordError("the store's digest key is missing or damaged", place=f"{self._path}: store_meta")
+        key: bytes = row[0]
         return key
 
     def _applied(self, writer: sqlite3.Connection) -> dict[int, bytes]:
@@ -132,7 +135,7 @@ class SqliteStore:
             connection.execute("BEGIN")
             try:
                 with self._session(connection, self._find(connection, scope)) as session:
-                    yield SqlTransaction(session, scope.workflow)
+                    yield SqlTransaction(session, scope)
             finally:
                 connection.execute("ROLLBACK")
 
@@ -146,7 +149,7 @@ class SqliteStore:
                 ids = self._find_or_add(connection, scope)
                 connection.execute(QUERIES["lock_head"].text, {"tenant_id": ids[0], "workflow_id": ids[1]})
                 with self._session(connection, ids) as session:
-                    yield SqlTransaction(session, scope.workflow)
+                    yield SqlTransaction(session, scope)
             except BaseException:
                 _roll_back(connection)
                 raise
@@ -155,16 +158,18 @@ class SqliteStore:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Queue for the store's one writer, within a bound; a write inside a write would wait for itself."""
+        self._check_open()
+        lock = self._write_lock
         if self._writer_thread == threading.get_ident():
             raise StoreUnavailableError(f"{self._path}: a write inside a write of the same thread")
-        if not self._write_lock.acquire(timeout=STORE_BUSY_TIMEOUT_S):
+        if not lock.acquire(timeout=STORE_BUSY_TIMEOUT_S):
             raise StoreUnavailableError(f"{self._path}: another thread has been writing for {STORE_BUSY_TIMEOUT_S:g} s")
         self._writer_thread = threading.get_ident()
         try:
             yield
         finally:
             self._writer_thread = None
-            self._write_lock.release()
+            lock.release()
 
     @contextmanager
     def _session(self, connection: sqlite3.Connection, ids: tuple[int, int]) -> Iterator[SqliteSession]:
@@ -206,7 +211,7 @@ class SqliteStore:
             )
             tenant_id, _ = self._find(connection, scope)
         if workflow_id == UNKNOWN_ID:
-            empty = head_values(scope.workflow, WorkflowHead(chain=EMPTY_CHAIN, lineage_chain=EMPTY_CHAIN))
+            empty = head_values(scope, WorkflowHead(chain=EMPTY_CHAIN, lineage_chain=EMPTY_CHAIN))
             connection.execute(
                 QUERIES["add_workflow"].text,
                 {
@@ -231,15 +236,16 @@ class SqliteStore:
             self._write_lock, self._writer_thread = threading.Lock(), None
 
     def _open_writer(self) -> sqlite3.Connection:
-        self._check_open()
+        if self._closed:
+            raise StoreUnavailableError(f"{self._path}: the store is closed")
         if self._writer is None:
             self._writer = self._connect(read_only=False)
         return self._writer
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
+        self._check_open()
         with self._reader_slots, self._mapped():
-            self._check_open()
             with self._pool_lock:
                 connection = self._readers.pop() if self._readers else None
             if connection is None:

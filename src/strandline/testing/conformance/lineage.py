@@ -86,19 +86,21 @@ class LineageLaws(StoreLaws):
             assert tx.lineage.by_op_key("Attempt-1") is None
             assert tx.lineage.by_op_key("attempt-3") is None
 
-    def test_the_newest_restore_of_a_name(self, store: Store) -> None:
-        """I15: of this name, of kind RESTORE: neither a replay nor another agent's."""
+    def test_a_past_that_a_restore_has_left(self, store: Store) -> None:
+        """I15: between what was restored and any restore of this name, be it the newest or not; not a replay's."""
         with store.write(SCOPE) as tx:
             append(tx)
-            record(tx, LineageKind.RESTORE, name="main", restored_seq=1)
-            newest = record(tx, LineageKind.RESTORE, name="main", restored_seq=2)
-            other = record(tx, LineageKind.RESTORE, name="Main", restored_seq=3)
-            record(tx, LineageKind.REPLAY, name="main")
-            record(tx, LineageKind.CHECKPOINT, name="main")
+            for number in range(4):  # 1..4
+                record(tx, LineageKind.CHECKPOINT, f"early-{number}", name="main")
+            record(tx, LineageKind.RESTORE, name="main", restored_seq=2)  # 5
+            record(tx, LineageKind.CHECKPOINT, "late", name="main")  # 6
+            record(tx, LineageKind.REPLAY, name="main")  # 7
+            record(tx, LineageKind.RESTORE, name="main", restored_seq=6)  # 8
+            record(tx, LineageKind.CHECKPOINT, "last", name="main")  # 9
         with store.read(SCOPE) as tx:
-            assert tx.lineage.newest_restore("main") == newest
-            assert tx.lineage.newest_restore("Main") == other
-            assert tx.lineage.newest_restore("nobody") is None
+            left = [seq for seq in range(1, 10) if tx.lineage.left_by_restore("main", seq)]
+            assert left == [3, 4, 7]
+            assert not any(tx.lineage.left_by_restore("Main", seq) for seq in range(1, 10))
 
     def test_a_checkpoint_comes_back_whole(self, store: Store) -> None:
         """I14: every view with generation and basis, and the agent's state byte for byte."""
@@ -119,40 +121,40 @@ class LineageLaws(StoreLaws):
             tx.checkpoints.add(checkpoint)
         with store.read(SCOPE) as tx:
             assert list(tx.checkpoints.all()) == [checkpoint]
-            assert tx.checkpoints.newest("agent é", FAR, context_free=True) == checkpoint
+            assert tx.checkpoints.get(entry.lineage_seq) == checkpoint
+            assert tx.checkpoints.get(entry.lineage_seq + 1) is None
 
     def test_the_newest_checkpoint_of_a_name_before_a_place(self, store: Store) -> None:
-        """I15: `before` is no target itself; names are exact; whatever the turns say."""
+        """I15: `before` is no target itself; names are exact; a restore or a replay of the name is none."""
         names = ["main", "other", "main", "Main", "main"]
         with store.write(SCOPE) as tx:
             append(tx)
-            for turn, name in enumerate(names):
-                seq = record(tx, LineageKind.CHECKPOINT, name=name).lineage_seq
-                tx.checkpoints.add(make_checkpoint(seq, name=name, turn=100 - turn))
+            for number, name in enumerate(names):
+                record(tx, LineageKind.CHECKPOINT, f"checkpoint-{number}", name=name, view="main")
+            record(tx, LineageKind.REPLAY, name="main", view="main")
         with store.read(SCOPE) as tx:
             newest = {
-                before: tx.checkpoints.newest("main", before, context_free=False) for before in (0, 1, 2, 3, 5, 6, FAR)
+                before: tx.lineage.newest_checkpoint("main", before, context_free=False)
+                for before in (0, 1, 2, 3, 5, 6, FAR)
             }
-            found = {before: checkpoint and checkpoint.lineage_seq for before, checkpoint in newest.items()}
+            found = {before: entry and entry.lineage_seq for before, entry in newest.items()}
             assert found == {0: None, 1: None, 2: 1, 3: 1, 5: 3, 6: 5, FAR: 5}
-            assert [checkpoint.name for checkpoint in tx.checkpoints.all()] == names
-            assert tx.checkpoints.newest("nobody", FAR, context_free=False) is None
+            assert tx.lineage.newest_checkpoint("nobody", FAR, context_free=False) is None
 
     def test_a_checkpoint_is_found_by_its_sort(self, store: Store) -> None:
         """I14, I15: one that is context-free and one that is not are never taken for each other."""
-        sorts = [True, False, True, False, False]
         with store.write(SCOPE) as tx:
             append(tx)
-            for context_free in sorts:
-                seq = record(tx, LineageKind.CHECKPOINT, name="main").lineage_seq
-                tx.checkpoints.add(replace(make_checkpoint(seq), context_free=context_free))
+            for number, context_free in enumerate([True, False, True, False, False]):
+                view = None if context_free else "main"
+                record(tx, LineageKind.CHECKPOINT, f"checkpoint-{number}", name="main", view=view)
         with store.read(SCOPE) as tx:
             for before, newest in ((FAR, {True: 3, False: 5}), (5, {True: 3, False: 4}), (3, {True: 1, False: 2})):
                 for context_free, lineage_seq in newest.items():
-                    found = tx.checkpoints.newest("main", before, context_free=context_free)
+                    found = tx.lineage.newest_checkpoint("main", before, context_free=context_free)
                     assert found is not None
-                    assert (found.lineage_seq, found.context_free) == (lineage_seq, context_free)
-            assert tx.checkpoints.newest("main", 2, context_free=False) is None
+                    assert found.lineage_seq == lineage_seq
+            assert tx.lineage.newest_checkpoint("main", 2, context_free=False) is None
 
     def test_a_checkpoint_is_added_once(self, store: Store) -> None:
         """I14: one checkpoint per entry of the lineage."""

@@ -10,7 +10,7 @@ import pytest
 from strandline.model.register import Fact, FactKey, FactKind, FactState
 from strandline.ports import Store
 from strandline.testing.conformance.base import REFUSALS, StoreLaws
-from strandline.testing.conformance.stage import SCOPE, append
+from strandline.testing.conformance.stage import FAR, SCOPE, append
 from strandline.testing.values import make_fact
 
 
@@ -28,14 +28,30 @@ class RegisterLaws(StoreLaws):
         with store.write(SCOPE) as tx:
             append(tx, 4)
             tx.register.begin([rule, issue])
-            assert subjects(tx.register.standing()) == ["issue", "rule"]
+            assert subjects(tx.register.as_of(FAR)) == ["issue", "rule"]
         with store.write(SCOPE) as tx:
             ended = replace(rule, through_seq=3)
             tx.register.end([ended])
-            assert tx.register.standing() == [issue]
+            assert tx.register.as_of(FAR) == [issue]
         with store.read(SCOPE) as tx:
-            assert tx.register.standing() == [issue]
+            assert tx.register.as_of(FAR) == [issue]
             assert list(tx.register.all()) == [ended, issue]
+
+    def test_what_stands_is_found_by_kind_and_subject(self, store: Store) -> None:
+        """I8: and the open calls by themselves: a call of unknown outcome is none."""
+        rule, other = make_fact("rule", 1), make_fact("other", 2)
+        call = make_fact("call", 3, kind=FactKind.CALL)
+        unknown = replace(make_fact("lost", 4, kind=FactKind.CALL), state=FactState.UNKNOWN)
+        with store.write(SCOPE) as tx:
+            append(tx, 4)
+            tx.register.begin([rule, other, call, unknown])
+            assert tx.register.standing(rule.key.kind, "rule") == [rule]
+            assert tx.register.standing(FactKind.CALL, "lost") == [unknown]
+            assert tx.register.standing(FactKind.ISSUE, "rule") == []
+            assert tx.register.open_calls() == [call]
+            tx.register.end([replace(rule, through_seq=4), replace(call, through_seq=4)])
+            assert tx.register.standing(rule.key.kind, "rule") == []
+            assert tx.register.open_calls() == []
 
     def test_as_of_gives_what_held_just_after_an_event(self, store: Store) -> None:
         """I10: a summary is current as of its watermark: both ends of a fact's interval belong to it."""
@@ -83,7 +99,7 @@ class RegisterLaws(StoreLaws):
         with store.read(SCOPE) as tx:
             everything = list(tx.register.all())
             assert [fact.ordinal for fact in everything] == list(range(12))
-            assert subjects(tx.register.standing()) == subjects(facts[:10] + facts[11:])
+            assert subjects(tx.register.as_of(FAR)) == subjects(facts[:10] + facts[11:])
 
     def test_everything_about_a_fact_comes_back(self, store: Store) -> None:
         """I8, I20: state, lane, audience, expiry and source event."""
@@ -102,7 +118,7 @@ class RegisterLaws(StoreLaws):
             append(tx, 2)
             tx.register.begin([fact])
         with store.read(SCOPE) as tx:
-            assert tx.register.standing() == [fact]
+            assert tx.register.as_of(FAR) == [fact]
             assert tx.register.as_of(2) == [fact]
             assert tx.register.newest(FactKind.CALL, "c-1") == fact
 

@@ -81,10 +81,12 @@ def record(
     *,
     name: str | None = None,
     restored_seq: int | None = None,
+    view: str | None = None,
 ) -> LineageEntry:
     """Add the next entry of the lineage."""
     head = tx.log.head()
     entry = make_lineage(head.lineage_seq + 1, kind, op_key=op_key, name=name, restored_seq=restored_seq)
+    entry = entry if view is None else replace(entry, view=view)
     tx.lineage.add(entry)
     tx.log.set_head(replace(head, lineage_seq=entry.lineage_seq, lineage_chain=entry.chain))
     return entry
@@ -194,7 +196,7 @@ def dump(tx: Transaction) -> dict[str, object]:
         "sightings": sorted(tx.refs.all_sightings()),
         "sightings by ref": {number: tx.refs.sightings(number, FAR, 100) for number in texts},
         "facts": facts,
-        "facts standing": sorted(tx.register.standing(), key=lambda fact: (fact.from_seq, fact.ordinal)),
+        "facts standing": sorted(tx.register.as_of(FAR), key=lambda fact: (fact.from_seq, fact.ordinal)),
         "facts by key": {fact.key: tx.register.newest(fact.key.kind, fact.key.subject) for fact in facts},
         "views": tx.views.all(),
         "views by name": {view.name: tx.views.get(view.name) for view in tx.views.all()},
@@ -208,7 +210,9 @@ def dump(tx: Transaction) -> dict[str, object]:
         "foreign": tx.summaries.foreign(),
         "lineage": lineage,
         "lineage by operation": {entry.op_key: tx.lineage.by_op_key(entry.op_key) for entry in lineage},
-        "restore": tx.lineage.newest_restore(DEFAULT_CHECKPOINT_NAME),
+        "left": [
+            entry.op_key for entry in lineage if tx.lineage.left_by_restore(DEFAULT_CHECKPOINT_NAME, entry.lineage_seq)
+        ],
         "checkpoints": list(tx.checkpoints.all()),
-        "checkpoint": tx.checkpoints.newest(DEFAULT_CHECKPOINT_NAME, FAR, context_free=False),
+        "newest checkpoint": tx.lineage.newest_checkpoint(DEFAULT_CHECKPOINT_NAME, FAR, context_free=False),
     }

@@ -138,7 +138,7 @@ class ValueLaws(StoreLaws):
         with store.read(SCOPE) as tx:
             assert tx.log.head() == head
             assert list(tx.log.read(big, FAR)) == [event]
-            assert tx.register.standing() == [fact]
+            assert tx.register.as_of(FAR) == [fact]
             assert tx.views.all() == [view]
             assert tx.refs.texts([big - 16]) == {big - 16: "a"}
             assert tx.refs.sightings(big - 16, FAR, 1) == [(big, True)]
@@ -151,4 +151,4 @@ class ValueLaws(StoreLaws):
             checkpoint = make_checkpoint(record(tx, LineageKind.CHECKPOINT, name="main").lineage_seq, state=state)
             tx.checkpoints.add(checkpoint)
         with store.read(SCOPE) as tx:
-            assert tx.checkpoints.newest("main", FAR, context_free=False) == checkpoint
+            assert tx.checkpoints.get(checkpoint.lineage_seq) == checkpoint

@@ -49,7 +49,6 @@ CREATE TABLE event (
     audience_id      INTEGER NOT NULL,
     at_us            INTEGER NOT NULL,
     key              TEXT,
-    key_epoch        INTEGER NOT NULL DEFAULT 0, -- 0; or a branch, once a rewind abandoned the key's first owner (I3)
     call_seq         INTEGER,                -- result, abandoned: the call that it speaks of
     basis_view_id    INTEGER,
     basis_generation INTEGER,
@@ -67,7 +66,7 @@ CREATE TABLE event (
     CHECK ((body IS NULL) = (salt IS NULL)),
     CHECK ((body IS NULL) = (erased_by IS NOT NULL))
 ) STRICT;
-CREATE UNIQUE INDEX event_key ON event (tenant_id, workflow_id, key, key_epoch) WHERE key IS NOT NULL;
+CREATE UNIQUE INDEX event_key ON event (tenant_id, workflow_id, key) WHERE key IS NOT NULL;
 
 CREATE TRIGGER event_is_never_deleted BEFORE DELETE ON event
 BEGIN SELECT RAISE(ABORT, 'I1: an event is never deleted'); END;
@@ -78,7 +77,7 @@ WHEN NOT (old.erased_by IS NULL AND new.erased_by IS NOT NULL AND new.body IS NU
     AND new.tenant_id = old.tenant_id AND new.workflow_id = old.workflow_id AND new.seq = old.seq
     AND new.branch = old.branch AND new.kind = old.kind AND new.actor_id = old.actor_id
     AND new.audience_id = old.audience_id AND new.at_us = old.at_us AND new.key IS old.key
-    AND new.key_epoch = old.key_epoch AND new.call_seq IS old.call_seq AND new.basis_view_id IS old.basis_view_id
+    AND new.call_seq IS old.call_seq AND new.basis_view_id IS old.basis_view_id
     AND new.basis_generation IS old.basis_generation AND new.basis_revision IS old.basis_revision
     AND new.envelope = old.envelope AND new.refs = old.refs AND new.format = old.format
     AND new.body_digest = old.body_digest AND new.chain = old.chain)
@@ -125,6 +124,8 @@ CREATE TABLE register_fact (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX register_standing ON register_fact (tenant_id, workflow_id, from_seq) WHERE through_seq IS NULL;
 CREATE INDEX register_subject ON register_fact (tenant_id, workflow_id, subject, kind, from_seq);
+CREATE INDEX register_open_call ON register_fact (tenant_id, workflow_id, from_seq)
+    WHERE through_seq IS NULL AND kind = 'call' AND state = 'standing';
 
 -- Pointer, fence and lease of a view. Views don't fence each other (DESIGN §5).
 CREATE TABLE view_head (
@@ -281,6 +282,7 @@ CREATE TABLE lineage (
     UNIQUE (tenant_id, workflow_id, op_key)
 ) STRICT;
 CREATE INDEX lineage_restore ON lineage (tenant_id, workflow_id, name, lineage_seq) WHERE kind = 'restore';
+CREATE INDEX lineage_checkpoint ON lineage (tenant_id, workflow_id, name, lineage_seq) WHERE kind = 'checkpoint';
 CREATE INDEX lineage_generation ON lineage (tenant_id, workflow_id, view, generation) WHERE generation IS NOT NULL;
 
 CREATE TABLE checkpoint (
@@ -302,7 +304,6 @@ CREATE TABLE checkpoint (
     PRIMARY KEY (tenant_id, workflow_id, lineage_seq),
     FOREIGN KEY (tenant_id, workflow_id, lineage_seq) REFERENCES lineage
 ) STRICT;
-CREATE INDEX checkpoint_name ON checkpoint (tenant_id, workflow_id, name, context_free, lineage_seq);
 
 CREATE TABLE foreign_summary (
     tenant_id   INTEGER NOT NULL,
