@@ -63,7 +63,7 @@ class Memory:
     manifest: tuple[tuple[str | None, int, int, str], ...]
     lineage: tuple[tuple[str, int | None, object], ...]
     log: tuple[tuple[int, str, str | None, bytes | None], ...]
-    recovery: tuple[str, int | None, int]
+    recovery: tuple[str, int | None, int] | None
 
     def differs_from(self, other: Memory) -> str:
         names = [name for name in self.__dataclass_fields__ if getattr(self, name) != getattr(other, name)]
@@ -73,10 +73,10 @@ class Memory:
 def read_memory(db: strandline.Strandline) -> Memory:
     workflow = db.tenant(TENANT).workflow(WORKFLOW)
     context = workflow.context(WHOLE)
-    recovery = workflow.recover(budget=WHOLE, dry_run=True)
     with db.store.read(Scope(tenant=TENANT, workflow=WORKFLOW)) as tx:
         head = tx.log.head()
         log = tuple((event.seq, event.kind.value, event.key, event.body) for event in tx.log.read(1, head.revision))
+    recovery = workflow.recover(budget=WHOLE, dry_run=True) if head.revision else None
     return Memory(
         revision=head.revision,
         generation=context.generation,
@@ -89,7 +89,7 @@ def read_memory(db: strandline.Strandline) -> Memory:
             if entry.kind != "fence"
         ),
         log=log,
-        recovery=(recovery.kind.value, recovery.turn, recovery.generation),
+        recovery=(recovery.kind.value, recovery.turn, recovery.generation) if recovery else None,
     )
 
 

@@ -112,7 +112,8 @@ def test_the_ladder_goes_down_step_by_step(db, wf):
     wf.append(SAY("user", "x" * 3 * least))
     with pytest.raises(strandline.ContextOverflowError) as caught:
         wf.context(least)
-    assert (caught.value.needed, caught.value.budget) == (head + least, least)
+    assert caught.value.budget == least
+    assert caught.value.needed >= head + least
 
 
 @pytest.mark.parametrize("budget", [-1, 0, 1, CONTEXT_BUDGET_TOKENS_MIN - 1])

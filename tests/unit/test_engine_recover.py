@@ -249,11 +249,14 @@ def test_the_prior_state_is_handed_over_on_request_only(wf):
     assert wf.recover(prior_state=True).prior_state is None
 
 
-def test_an_empty_workflow_replays_nothing(db):
-    """I15: there is no state, and generation 0 is present and complete."""
-    recovered = new_workflow(db).recover()
-    assert (recovered.kind, recovered.generation, recovered.revision) == ("replay", 0, 0)
-    assert recovered.context.parts == ()
+def test_of_a_workflow_that_never_was_nothing_is_recovered(db):
+    """I16: there is no state that really existed: a wrong name must not look like a fresh start. Nothing is written."""
+    wf = new_workflow(db)
+    with pytest.raises(strandline.SummaryReconciliationError) as caught:
+        wf.recover()
+    assert (caught.value.reason, caught.value.checkpoint_turn) == ("no_summary", None)
+    assert wf.lineage() == []
+    assert wf.name not in db.tenant("acme").workflows()
 
 
 def test_no_recovery_brings_back_more_than_the_budget(wf):

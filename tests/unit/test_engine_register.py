@@ -127,6 +127,17 @@ def test_ids_recur(db, wf):
     assert [(e.call_seq, e.envelope.late) for e in log_of(db, wf)][4:] == [(4, False), (None, False), (3, True)]
 
 
+def test_a_late_result_belongs_to_the_latest_call_of_its_id(db, wf):
+    """I8: whichever of them was closed first, and whether they are closed in one append or in several."""
+    for batches in (1, 4):
+        wf = new_workflow(db)
+        events = [CALL("a", "fetch", {}), CALL("a", "fetch", {}), strandline.abandoned("a"), SAY("user", "stop")]
+        events += [RESULT("a", "x"), RESULT("a", "y")]
+        for start in range(0, len(events), len(events) // batches):
+            wf.append(events[start : start + len(events) // batches])
+        assert [event.call_seq for event in log_of(db, wf)] == [None, None, 2, None, 2, 1]
+
+
 @bounded(40)
 @given(log=logs(40, ops=("call", "result", "user", "abandon", "call", "result")))
 def test_any_interleaving_of_calls_results_and_turns_is_as_the_oracle_says(db, log):

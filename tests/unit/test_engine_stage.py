@@ -63,7 +63,7 @@ def standing(db, wf) -> set[tuple[str, str, str, str, int]]:
     with transaction(db, wf) as tx:
         return {
             (f.key.kind.value, f.key.subject, f.key.holder if f.key.kind != "call" else "", f.state.value, f.source_seq)
-            for f in tx.register.standing()
+            for f in tx.register.as_of(2**62)
         }
 
 
@@ -72,6 +72,13 @@ def lease_of(db, wf, view: str = "main") -> str | None:
     with transaction(db, wf) as tx:
         head = tx.views.get(view)
         return head.lease_attempt if head else None
+
+
+def states(db, wf) -> list[tuple[str, list[str]]]:
+    """Return each candidate's state with those of its attempts, the oldest first."""
+    with transaction(db, wf) as tx:
+        found = sorted(tx.jobs.all_candidates(), key=lambda candidate: candidate.plan.base_generation)
+        return [(c.state.value, [a.state.value for a in tx.jobs.attempts(c.candidate_id)]) for c in found]
 
 
 def seen_of(wf) -> dict[str, object]:
