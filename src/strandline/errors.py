@@ -38,11 +38,13 @@ class LastKnown:
 class StrandlineError(Exception):
     """Strandline could not do what was asked."""
 
-    hint: ClassVar[str] = ""
+    hint: str = ""
     fields: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, message: str | None = None) -> None:
+    def __init__(self, message: str | None = None, *, hint: str | None = None) -> None:
         super().__init__(message or (type(self).__doc__ or "").strip())
+        if hint is not None:
+            self.hint = hint
 
     @property
     def message(self) -> str:
@@ -130,11 +132,11 @@ class ContextOverflowError(StrandlineError):
     Attributes: needed (tokens at least), budget (tokens).
     """
 
-    hint = "Raise the budget, or compact first."
+    hint = "Raise the budget, compact, or lift constraints and close issues that no longer hold."
     fields = ("needed", "budget")
 
-    def __init__(self, message: str, *, needed: int, budget: int) -> None:
-        super().__init__(f"{message} (needs at least {needed} tokens, budget {budget})")
+    def __init__(self, message: str, *, needed: int, budget: int, hint: str | None = None) -> None:
+        super().__init__(f"{message} (needs at least {needed} tokens, budget {budget})", hint=hint)
         self.needed = needed
         self.budget = budget
 
@@ -185,7 +187,7 @@ class SummaryReconciliationError(StrandlineError):
     `strandline.model.recovery.ReconciliationReason`), case_id.
     """
 
-    hint = "Look the reference up with `strandline recall -- REF`; nothing was overwritten."
+    hint = "Recall the reference, check that it still holds, and append pin(ref); then go on. Nothing was overwritten."
     fields = (
         "summary_generation",
         "checkpoint_turn",
@@ -206,8 +208,9 @@ class SummaryReconciliationError(StrandlineError):
         missing_refs: tuple[str, ...] = (),
         last_known: LastKnown | None = None,
         case_id: str | None = None,
+        hint: str | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, hint=hint)
         self.summary_generation = summary_generation
         self.checkpoint_turn = checkpoint_turn
         self.reason = reason

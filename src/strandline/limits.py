@@ -9,6 +9,7 @@ KEY_CHARS_MAX: Final = 500
 # Log
 EVENT_BYTES_MAX: Final = 16 * 1024 * 1024
 EVENT_REFS_MAX: Final = 20_000
+EXPIRES_US_MIN: Final = 10**14  # in 1973: what is less is seconds or milliseconds by mistake
 EXPIRES_US_MAX: Final = 253_402_300_799_999_999  # the end of the year 9999
 TURN_MAX: Final = 2**62
 APPEND_EVENTS_MAX: Final = 10_000

@@ -377,7 +377,9 @@ def test_mandatory_facts_stand_verbatim_as_of_the_watermark(db):
         [strandline.approval("ship", "Ship v3.4.0.", granter="ann", scope="eu"), strandline.lift_constraint("old")]
     )
     wf.append([strandline.approval("gone", "Yes.", granter="bob"), strandline.revoke("gone", "No.")])
-    wf.append([strandline.issue("scope", "admin:org is too wide."), strandline.pin("bucket-7f3a")])
+    wf.append(
+        [strandline.issue("scope", "admin:org is too wide.", refs=["bucket-7f3a"]), strandline.pin("bucket-7f3a")]
+    )
     wf.append([strandline.artifact("suite", "s3://out/suite-9.tgz"), strandline.tool_call("lost", "publish", {})])
     wf.append([strandline.abandoned("lost"), *talk(10)])
     anchors = wf.compact(700, quiet).summary.anchors_text

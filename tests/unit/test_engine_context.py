@@ -246,7 +246,7 @@ def test_a_call_of_any_json_is_written_as_providers_allow(db, arguments):
 def test_an_event_alone_is_written_as_providers_allow(db, event):
     """C18: each kind, with as little text as it may have."""
     wf = new_workflow(db)
-    wf.append(event)
+    wf.append([strandline.note("x", refs=["ref-1"]), event])
     check_messages(wf.context())
 
 

@@ -254,7 +254,7 @@ def test_of_a_workflow_that_never_was_nothing_is_recovered(db):
     wf = new_workflow(db)
     with pytest.raises(strandline.SummaryReconciliationError) as caught:
         wf.recover()
-    assert (caught.value.reason, caught.value.checkpoint_turn) == ("no_summary", None)
+    assert (caught.value.reason, caught.value.checkpoint_turn) == ("nothing_recorded", None)
     assert wf.lineage() == []
     assert wf.name not in db.tenant("acme").workflows()
 

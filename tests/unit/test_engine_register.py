@@ -207,11 +207,31 @@ def test_an_artifact_is_live_until_it_is_released(db, wf):
 
 
 def test_a_pin_stands_until_it_is_unpinned(db, wf):
-    """Register: pinning again moves the pin to the newer event; unpinning what is not pinned changes nothing."""
+    """Register: pinning again moves the pin to the newer event."""
+    wf.append(strandline.note("made", refs=["bucket-1", "bucket-2"]))
     wf.append([strandline.pin("bucket-1"), strandline.pin("bucket-2"), strandline.pin("bucket-1")])
-    assert {seq for _, _, seq in facts(db, wf, "pin")} == {2, 3}
-    wf.append([strandline.unpin("bucket-1"), strandline.unpin("bucket-9")])
-    assert {seq for _, _, seq in facts(db, wf, "pin")} == {2}
+    assert {seq for _, _, seq in facts(db, wf, "pin")} == {3, 4}
+    wf.append(strandline.unpin("bucket-1"))
+    assert {seq for _, _, seq in facts(db, wf, "pin")} == {3}
+    with pytest.raises(strandline.InvalidInputError, match="not pinned"):
+        wf.append(strandline.unpin("bucket-1"))
+
+
+def test_a_pin_of_what_no_event_holds_is_refused(db, wf):
+    """I16, I17: a reference that was never seen would meet a need that nothing real meets."""
+    with pytest.raises(strandline.InvalidInputError, match="never-seen-9"):
+        wf.append([strandline.note("hello"), strandline.pin("never-seen-9")])
+    wf.append([strandline.note("see seen-9", refs=["seen-9"]), strandline.pin("seen-9")])
+    assert len(facts(db, wf, "pin")) == 1
+
+
+def test_two_scopes_of_one_granter_are_two_grants(db, wf):
+    """Register: a grant for production does not take the one for staging away; a revocation ends both."""
+    for scope in ("staging", "production"):
+        wf.append(strandline.approval("deploy", "Yes.", granter="dana", scope=scope))
+    assert len(facts(db, wf, "approval")) == 2
+    wf.append(strandline.revoke("deploy"))
+    assert facts(db, wf, "approval") == set()
 
 
 # ---------------------------------------------------------------------------------------------- audiences

@@ -134,6 +134,7 @@ class Log:
     events: list[strandline.NewEvent] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     answers: dict[int, int] = field(default_factory=dict)  # seq of a result -> seq of the call that it belongs to
+    held: set[str] = field(default_factory=set)  # references that an event declares
 
     def take(self, op: str, a: int, b: int) -> None:
         event = getattr(self, f"_{op}")(a, b)
@@ -194,17 +195,20 @@ class Log:
         return strandline.abandoned(call_id, "the agent stopped")
 
     def _fact(self, a: int, b: int) -> strandline.NewEvent:
-        subject = f"rule-{a}"
+        subject, ref = f"rule-{a}", self._ref(a, b)
+        if b % 6 == 5:
+            return strandline.pin(sorted(self.held)[a % len(self.held)]) if self.held else self._said(a, 0)
         return (
-            strandline.constraint(subject, f"Never touch {self._ref(a, b)}."),
-            strandline.issue(subject, f"{self._ref(a, b)} leaks."),
-            strandline.approval(subject, f"Go on with {self._ref(a, b)}.", granter=f"dana-{b}"),
+            strandline.constraint(subject, f"Never touch {ref}."),
+            strandline.issue(subject, f"{ref} leaks."),
+            strandline.approval(subject, f"Go on with {ref}.", granter=f"dana-{b}"),
             strandline.revoke(subject, "Not any more."),
             strandline.artifact(subject, f"handle-{a}{b}{self.seq:03d}", "the report"),
-            strandline.pin(self._ref(a, b)),
         )[b % 6]
 
     def _said(self, a: int, b: int) -> strandline.NewEvent:
+        if b % 3 == 0:
+            self.held.add(f"ticket {a}.{self.seq}")
         return (
             strandline.note(f"Seen: {self._ref(a, b)}", refs=[f"ticket {a}.{self.seq}"]),
             strandline.decision(f"We take {self._ref(a, b)}."),

@@ -25,7 +25,13 @@ def template(tmp_path_factory):
     folder = tmp_path_factory.mktemp("verify")
     with open_store("sqlite", folder) as db:
         wf = workflow_of(db)
-        wf.append([strandline.constraint("rule", "Never on Fridays."), strandline.pin("bucket-0001"), *talk(6)])
+        wf.append(
+            [
+                strandline.constraint("rule", "Never on Fridays.", refs=["bucket-0001"]),
+                strandline.pin("bucket-0001"),
+                *talk(6),
+            ]
+        )
         wf.compact(350, quiet)
         wf.append(
             [strandline.tool_call("c1", "fetch", {"of": "bucket-0001"}), strandline.tool_result("c1", "vol-77aa")]

@@ -72,7 +72,7 @@ def open(
         store = MemoryStore(digest_key=entropy.salt() + entropy.salt())
     else:
         if not create and not Path(path).exists():
-            raise StoreUnavailableError(f"{path}: no such store")
+            raise StoreUnavailableError(f"{path}: no such store", hint="Append to it or import a file to make it.")
         store = SqliteStore(path, clock=clock, entropy=entropy, durability=durability)
     return Strandline(store, counter=counter, hooks=hooks, clock=clock, entropy=entropy)
 
@@ -150,6 +150,9 @@ class Tenant:
         self._db = db
         self.name = name
 
+    def __repr__(self) -> str:
+        return f"Tenant({self.name!r})"
+
     def workflow(self, name: str) -> Workflow:
         """Return a workflow: one log, one lineage. It is made by its first append.
 
@@ -169,6 +172,9 @@ class Workflow:
     def __init__(self, env: Environment, view: str = DEFAULT_VIEW) -> None:
         self._env = env
         self._view = view
+
+    def __repr__(self) -> str:
+        return f"Workflow({str(self._env.scope)!r})"
 
     @property
     def name(self) -> str:
@@ -193,9 +199,9 @@ class Workflow:
             InvalidInputError, IdempotencyConflictError, StaleRevisionError: nothing was appended.
             StoreUnavailableError, OutcomeUnknownError: see their hints; repeating with the same keys is safe.
         """
-        batch = [events] if isinstance(events, NewEvent) else list(events)
+        batch = [events] if isinstance(events, NewEvent) else events
         return append_verb.append(
-            self._env, batch, expected_revision=expected_revision, basis=_basis(basis) if basis else None
+            self._env, batch, expected_revision=expected_revision, basis=None if basis is None else _basis(basis)
         )
 
     def import_transcript(self, path: str | os.PathLike[str], progress: Progress | None = None) -> ImportReport:
@@ -308,7 +314,7 @@ class Workflow:
             state,
             turn=turn,
             name=name,
-            basis=_basis(basis) if basis else None,
+            basis=None if basis is None else _basis(basis),
             context_free=context_free,
         )
 
@@ -364,4 +370,8 @@ class Workflow:
 
 
 def _basis(basis: Context | Basis) -> Basis:
-    return basis.basis if isinstance(basis, Context) else basis
+    if isinstance(basis, Context):
+        return basis.basis
+    if not isinstance(basis, Basis):
+        raise InvalidInputError(f"basis is a Context or a Basis, not a {type(basis).__name__}")
+    return basis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from strandline.limits import (
     EVENT_BYTES_MAX,
     EVENT_REFS_MAX,
     EXPIRES_US_MAX,
+    EXPIRES_US_MIN,
     KEY_CHARS_MAX,
     NAME_CHARS_MAX,
     REFERENCE_CHARS_MAX,
@@ -57,8 +59,8 @@ def prepare(new: NewEvent) -> PreparedEvent:
     for name in ("thread", "call_id", "tool", "granter", "scope", "source_at", "parent", "message_id"):
         _check_text(name, getattr(new.envelope, name), KEY_CHARS_MAX)
     expires_us = new.envelope.expires_us
-    if expires_us is not None and not (isinstance(expires_us, int) and 0 <= expires_us <= EXPIRES_US_MAX):
-        raise InvalidInputError(f"expires_us {expires_us!r} is no time between 1970 and 9999 in microseconds")
+    if expires_us is not None and not (isinstance(expires_us, int) and EXPIRES_US_MIN <= expires_us <= EXPIRES_US_MAX):
+        raise InvalidInputError(f"expires_us {expires_us!r} is no time from 1973 to 9999 in microseconds since 1970")
     declared = tuple(dict.fromkeys(new.refs))
     for ref in declared:
         if not ref:
@@ -99,16 +101,18 @@ def append(
     Raises:
         InvalidInputError, IdempotencyConflictError, StaleRevisionError: nothing was appended.
     """
+    if not isinstance(new, list | tuple):
+        raise InvalidInputError(f"a {type(new).__name__} is no event and no list of events")
     if not new:
         raise InvalidInputError("no event to append")
     if len(new) > APPEND_EVENTS_MAX:
         raise InvalidInputError(f"{len(new)} events in one append; at most {APPEND_EVENTS_MAX} are allowed")
     prepared = [prepare(event) for event in new]
     refuse_repeated_keys(new)
-    try:
-        with env.store.write(env.scope) as tx:
-            appended = LogWriter(env, tx, expected_revision=expected_revision, basis=basis).add(prepared)
-    except (KeyTakenError, StaleRevisionError):
+    appended: Appended | None = None
+    with contextlib.suppress(KeyTakenError, StaleRevisionError), env.store.write(env.scope) as tx:
+        appended = LogWriter(env, tx, expected_revision=expected_revision, basis=basis).add(prepared)
+    if appended is None:
         # Rare, so the probe for keys is kept off the ordinary path (DESIGN §5). A stale revision may be the work of
         # this very batch: sent again after a lost answer, it gets its seqs (I3, I19).
         with env.store.write(env.scope) as tx:
@@ -193,7 +197,14 @@ class LogWriter:
         ended: list[Fact] = []
         begun: list[Fact] = []
         chain, now = head.chain, self._env.clock.now_us()
+        known = head.ref_id  # references up to here were sighted before
         for offset, event in enumerate(prepared, start=1):
+            pinned = [ref for ref in event.declared if event.new.kind is EventKind.PIN and ref_ids[ref] > known]
+            if pinned:
+                error = InvalidInputError(f"a pin of {pinned[0]!r}, which no earlier event holds: it would be made up")
+                error.position = offset - 1
+                raise error
+            known = max(known, *(ref_ids[ref] for ref in (*event.declared, *event.extracted)), known)
             placed = self._place(event, head.revision + offset, ref_ids, now)
             try:
                 step = self._register.apply(register_event(placed))

@@ -39,7 +39,9 @@ def checkpoint(
     check_name("checkpoint", name)
     if isinstance(turn, bool) or not isinstance(turn, int) or not 0 <= turn <= TURN_MAX:
         raise InvalidInputError(f"turn {turn!r} is no count")
-    if (basis is None) != context_free:
+    if basis is not None and context_free:
+        raise InvalidInputError("a checkpoint has a basis, or is context-free, not both")
+    if basis is None and not context_free:
         raise InvalidInputError(
             "a checkpoint needs basis= (the context that the state was made from), or context_free=True"
         )

@@ -11,6 +11,7 @@ from strandline.engine.environment import Environment
 from strandline.engine.read_context import first_set
 from strandline.engine.reading import (
     find_view,
+    open_calls_of,
     read_log,
     read_one,
     read_summary,
@@ -111,6 +112,7 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
             tail=facts.points(sources),
             tail_tokens=tail_tokens,
             anchors=facts.now,
+            open_calls=open_calls_of(tx.register.open_calls(), sources),
             context_tokens=before,
             revision=head.revision,
             budget=first_set(order.budget, view.budget),

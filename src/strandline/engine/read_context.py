@@ -13,6 +13,7 @@ from strandline.limits import CONTEXT_BUDGET_TOKENS, NEEDS_MAX
 from strandline.model.context import ContextPart, ContextView, Omission, PartKind, Rung
 from strandline.model.event import Basis
 from strandline.model.recovery import ReconciliationReason
+from strandline.model.register import OpenCall
 from strandline.ports import TokenCounter, Transaction
 from strandline.rules.fallback import fit
 from strandline.rules.planning import check_budget
@@ -42,6 +43,7 @@ class Context:
     rung: Rung
     parts: tuple[ContextPart, ...]
     omitted: tuple[Omission, ...]
+    open_calls: tuple[OpenCall, ...] = ()
 
     @property
     def basis(self) -> Basis:
@@ -92,15 +94,7 @@ def read_context(env: Environment, view: str, budget: int | None, needs: Sequenc
         context = assemble_context(snapshot, env.counter, check_budget(first_set(budget, own)))
         missing = missing_dependencies(needs, context.dependency_text) if needs else ()
         if missing:
-            raise SummaryReconciliationError(
-                f"generation {context.generation} of view {view!r} through event {context.revision} does not hold "
-                f"{', '.join(map(repr, missing))} verbatim",
-                summary_generation=context.generation,
-                checkpoint_turn=None,
-                reason=ReconciliationReason.DEPENDENCY_NOT_VERBATIM,
-                missing_refs=missing,
-                last_known=last_known(tx, missing[0], snapshot),
-            )
+            raise _unmet(context, missing, last_known(tx, missing[0], snapshot))
     env.emit("context", {"scope": str(env.scope), "tokens": context.tokens, "rung": context.rung.value})
     return context
 
@@ -110,6 +104,22 @@ def read_basis(env: Environment, view: str) -> Basis:
     with env.store.read(env.scope) as tx:
         head = find_view(tx, view, str(env.scope))
         return Basis(view=view, generation=head.generation, revision=tx.log.head().revision)
+
+
+def _unmet(context: Context, missing: tuple[str, ...], known: LastKnown | None) -> SummaryReconciliationError:
+    hint = None
+    if known is not None and any(part.from_seq <= known.seq <= part.through_seq for part in context.omitted):
+        hint = f"Event {known.seq} holds it, but the budget of {context.budget} left it out: raise it, or compact."
+    return SummaryReconciliationError(
+        f"generation {context.generation} of view {context.view!r} through event {context.revision} does not hold "
+        f"{', '.join(map(repr, missing))} verbatim",
+        summary_generation=context.generation,
+        checkpoint_turn=None,
+        reason=ReconciliationReason.DEPENDENCY_NOT_VERBATIM,
+        missing_refs=missing,
+        last_known=known,
+        hint=hint,
+    )
 
 
 def check_needs(needs: Sequence[str]) -> None:
@@ -199,4 +209,5 @@ def assemble_context(snapshot: ContextView, counter: TokenCounter, budget: int) 
         rung=fitted.rung,
         parts=fitted.parts,
         omitted=fitted.omitted,
+        open_calls=snapshot.open_calls,
     )

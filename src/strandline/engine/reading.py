@@ -11,7 +11,7 @@ from strandline.errors import CorruptRecordError, TenantScopeError
 from strandline.model.context import ContextView
 from strandline.model.event import Event, EventKind, SourceEvent
 from strandline.model.ids import DEFAULT_VIEW
-from strandline.model.register import FactKind
+from strandline.model.register import Fact, FactKind, OpenCall
 from strandline.model.summary import Summary
 from strandline.model.view import ViewHead
 from strandline.ports import TokenCounter, Transaction
@@ -191,6 +191,17 @@ def read_view(env: Environment, tx: Transaction, name: str) -> ContextView:
         watermark=view.watermark,
         summary=summary,
         tail=tail,
+        open_calls=open_calls_of(tx.register.open_calls(), tail),
+    )
+
+
+def open_calls_of(facts: Sequence[Fact], tail: Sequence[SourceEvent]) -> tuple[OpenCall, ...]:
+    """Return the open calls that a reader of this tail may know of; no open call is ever covered (I8)."""
+    calls = {event.seq: event for event in tail if event.kind is EventKind.TOOL_CALL}
+    return tuple(
+        OpenCall(call_id=fact.key.subject, seq=fact.source_seq, tool=calls[fact.source_seq].tool or "")
+        for fact in facts
+        if fact.source_seq in calls
     )
 
 

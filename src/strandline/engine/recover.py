@@ -27,6 +27,7 @@ from strandline.model.recovery import (
     ResumePoint,
     SummaryAtRecovery,
 )
+from strandline.model.register import OpenCall
 from strandline.ports import Transaction
 from strandline.rules.planning import check_budget
 from strandline.rules.recovery import missing_dependencies, resume_from_checkpoint, select_recovery_target
@@ -62,6 +63,11 @@ class Recovery:
     context: Context
     prior_state: PriorState | None = None
     dry_run: bool = False
+
+    @property
+    def open_calls(self) -> tuple[OpenCall, ...]:
+        """The tool calls without a result: answer each, or append `abandoned` for it."""
+        return self.context.open_calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +140,9 @@ def _decide(env: Environment, tx: Transaction, request: RecoveryRequest) -> Reco
             f"nothing was ever recorded under {env.scope}: there is no state to go on from",
             summary_generation=None,
             checkpoint_turn=None,
-            reason=ReconciliationReason.NO_SUMMARY,
+            reason=ReconciliationReason.NOTHING_RECORDED,
+            hint="A new workflow has nothing to recover: append its first events. If it should exist, check tenant, "
+            "workflow and store.",
         )
     chosen, newest = choose_checkpoint(tx, request.name)
     target = _load(env, tx, chosen) if chosen is not None else None
@@ -220,6 +228,7 @@ def _load(env: Environment, tx: Transaction, entry: LineageEntry) -> Checkpoint:
             summary_generation=entry.generation,
             checkpoint_turn=turn if isinstance(turn, int) else None,
             reason=ReconciliationReason.CHECKPOINT_DIGEST,
+            hint="Run `strandline verify`, and restore the file from a backup; a context can still be read.",
         ) from error
     return made
 
@@ -237,6 +246,7 @@ def _read_snapshot(env: Environment, tx: Transaction, view: str, target: Checkpo
             summary_generation=stored.generation if stored else None,
             checkpoint_turn=target.turn if target else None,
             reason=ReconciliationReason.CORRUPT_SUMMARY,
+            hint="Run `strandline verify`, and restore the file from a backup; the log does not need the summary.",
         ) from error
 
 

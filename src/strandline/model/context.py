@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from strandline.model.event import Basis, SourceEvent
+from strandline.model.register import OpenCall
 from strandline.model.summary import Summary
 
 
@@ -60,6 +61,7 @@ class ContextView:
     watermark: int
     summary: Summary | None  # None: generation 0, the empty summary
     tail: tuple[SourceEvent, ...]
+    open_calls: tuple[OpenCall, ...] = ()
 
     @property
     def basis(self) -> Basis:

@@ -51,6 +51,13 @@ class CompactionOutcome:
     phases_ms: Mapping[str, float] = field(default_factory=dict)
     duration_ms: float = 0.0
 
+    def __repr__(self) -> str:
+        reason = f", {self.reason}" if self.reason else ""
+        return (
+            f"CompactionOutcome({self.outcome.value}, generation {self.generation}, watermark {self.watermark}, "
+            f"{self.tokens_before:,} -> {self.tokens_after:,} tokens, {self.refs_dropped:,} references dropped{reason})"
+        )
+
     @property
     def tokens_after(self) -> int:
         """Tokens of the assembled context now: summary and tail."""

@@ -26,6 +26,7 @@ class RecoveryTarget(enum.StrEnum):
 class ReconciliationReason(enum.StrEnum):
     """Why recovery fails closed."""
 
+    NOTHING_RECORDED = "nothing_recorded"
     NO_SUMMARY = "no_summary"
     GENERATION_MISMATCH = "generation_mismatch"
     HALF_WRITTEN = "half_written"

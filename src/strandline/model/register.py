@@ -53,6 +53,18 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCall:
+    """A tool call that has no result yet; it holds the watermark until it is answered or abandoned (I8)."""
+
+    call_id: str
+    seq: int
+    tool: str
+
+    def __str__(self) -> str:
+        return f"the call {self.call_id!r} (tool {self.tool!r}, event {self.seq})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterStep:
     """What one event does to the register: facts that end before it, facts that begin with it."""
 

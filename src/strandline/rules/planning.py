@@ -14,6 +14,7 @@ from strandline.limits import (
     TAIL_SHARE,
 )
 from strandline.model.candidate import CompactionPlan
+from strandline.model.register import OpenCall
 from strandline.model.segment import SegmentHead
 from strandline.model.view import ViewHead
 from strandline.rules.merging import depth_bound, plan_segments
@@ -67,6 +68,7 @@ def plan_compaction(
     tail: Sequence[TailPoint],
     tail_tokens: int,
     anchors: int,
+    open_calls: Sequence[OpenCall],
     context_tokens: int,
     revision: int,
     budget: int,
@@ -82,6 +84,7 @@ def plan_compaction(
         tail: the places behind the watermark, in order.
         tail_tokens: tokens of the whole tail.
         anchors: tokens of the anchors as of the present watermark.
+        open_calls: the calls without a result: the first holds the watermark before it (I8).
         context_tokens: tokens of summary and tail now.
         revision: of the snapshot.
         budget: tokens of the assembled context right after activation.
@@ -96,9 +99,11 @@ def plan_compaction(
     here = TailPoint(seq=view.watermark, tokens_after=tail_tokens, tokens_through=0, legal=True, anchors=anchors)
     points = [here, *(point for point in tail if point.legal)]
     point = _place(points, budget) if through is None else _asked(points, through)
+    if through is not None and through == view.watermark:
+        return Nothing(reason=f"the summary covers event {through} already")
     if point.seq == view.watermark and (context_tokens <= budget or not segments):
-        return _nothing(tail, tail_tokens, budget, context_tokens)
-    segments_budget = _segments_budget(budget, point, compactions + 1)
+        return _nothing(tail, tail_tokens, budget, context_tokens, open_calls)
+    segments_budget = _segments_budget(budget, point, compactions + 1, open_calls)
     merge = plan_segments(
         segments,
         compactions=compactions + 1,
@@ -131,18 +136,25 @@ def _place(points: Sequence[TailPoint], budget: int) -> TailPoint:
     return min(points, key=lambda point: point.anchors + point.tokens_after)
 
 
-def _segments_budget(budget: int, point: TailPoint, compactions: int) -> int:
+def _segments_budget(budget: int, point: TailPoint, compactions: int, open_calls: Sequence[OpenCall]) -> int:
     """Return the tokens of all segments: their share, or what anchors and tail leave of it (C11)."""
     left = min(int(budget * SEGMENTS_SHARE), budget - point.anchors - point.tokens_after)
     least = SEGMENT_TOKENS_MIN * depth_bound(compactions)
     if left < least:
+        held = bool(open_calls) and point.tokens_after > int(budget * TAIL_SHARE)
         raise ContextOverflowError(
             f"mandatory facts of {point.anchors} tokens and {point.tokens_after} tokens of events behind event "
-            f"{point.seq}, where the watermark would stand, leave no room for a summary",
+            f"{point.seq}, where the watermark would stand, leave no room for a summary"
+            + (f"; {open_calls[0]} is open and holds it there" if held else ""),
             needed=point.anchors + point.tokens_after + least,
             budget=budget,
+            hint=_way_out(open_calls[0]) if held else None,
         )
     return left
+
+
+def _way_out(call: OpenCall) -> str:
+    return f"Append its tool_result, or abandoned({call.call_id!r}), then compact again."
 
 
 def _asked(points: Sequence[TailPoint], through: int) -> TailPoint:
@@ -154,17 +166,22 @@ def _asked(points: Sequence[TailPoint], through: int) -> TailPoint:
     )
 
 
-def _nothing(tail: Sequence[TailPoint], tail_tokens: int, budget: int, context_tokens: int) -> Nothing:
+def _nothing(
+    tail: Sequence[TailPoint], tail_tokens: int, budget: int, context_tokens: int, open_calls: Sequence[OpenCall]
+) -> Nothing:
     """Say why nothing is covered; what does not fit the budget is an error (C11)."""
-    held = tail_tokens > int(budget * TAIL_SHARE)
+    held = bool(open_calls) and tail_tokens > int(budget * TAIL_SHARE)
     if held and context_tokens > budget:
         raise ContextOverflowError(
-            "a tool call is open, and what stands behind it can't be covered before it is answered or abandoned",
+            f"{open_calls[0]} is open, and what stands behind it can't be covered before it is answered or abandoned",
             needed=context_tokens,
             budget=budget,
+            hint=_way_out(open_calls[0]),
         )
     if not tail:
         return Nothing(reason="the summary covers every event")
     if held:
-        return Nothing(reason="a tool call is open: the watermark can't pass it before it is answered or abandoned")
+        return Nothing(
+            reason=f"{open_calls[0]} is open: the watermark can't pass it before it is answered or abandoned"
+        )
     return Nothing(reason=f"the {tail_tokens} tokens behind the watermark fit the tail's share of the budget")

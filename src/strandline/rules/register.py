@@ -207,7 +207,9 @@ class Register:
     def _approve(self, event: RegisterEvent) -> RegisterStep:
         self._load(FactKind.APPROVAL, event.subject)
         self._load(FactKind.REVOCATION, event.subject)
-        approval = FactKey(kind=FactKind.APPROVAL, subject=event.subject, holder=event.envelope.granter or "")
+        granted = (event.envelope.granter, event.envelope.scope)  # two scopes of one granter are two grants
+        holder = "\n".join(part for part in granted if part)
+        approval = FactKey(kind=FactKind.APPROVAL, subject=event.subject, holder=holder)
         revocation = FactKey(kind=FactKind.REVOCATION, subject=event.subject)
         return RegisterStep(ended=self._ending(event, [approval, revocation]), begun=(self._fact(event, approval),))
 
@@ -233,6 +235,8 @@ class Register:
 
     def _unpin(self, event: RegisterEvent) -> RegisterStep:
         keys = self._pins(event)
+        if not any(key in self._facts for key in keys):
+            raise InvalidInputError("an unpin of a reference that is not pinned")
         return RegisterStep(ended=self._ending(event, keys))
 
 

@@ -22,7 +22,10 @@ def map_error(error: sqlite3.Error, path: str) -> StrandlineError:
     code = getattr(error, "sqlite_errorcode", None)
     primary = code & 0xFF if code is not None else None
     if primary in _CORRUPT or (primary is None and "malformed" in str(error)):
-        return CorruptRecordError(f"SQLite says: {error}", place=path)
+        what = (
+            "no store, or its first bytes are damaged" if primary == sqlite3.SQLITE_NOTADB else f"SQLite says: {error}"
+        )
+        return CorruptRecordError(what, place=path)
     if primary == sqlite3.SQLITE_CONSTRAINT:
         return StoreUnavailableError(f"{path}: the store refused a write that breaks one of its rules: {error}")
     return StoreUnavailableError(f"{path}: {error}; nothing was written")

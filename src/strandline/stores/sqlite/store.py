@@ -64,8 +64,11 @@ class SqliteStore:
             raise
 
     def _connect(self, *, read_only: bool) -> sqlite3.Connection:
-        if not Path(self._path).parent.is_dir():
-            raise StoreUnavailableError(f"{self._path}: the folder is not there")
+        path = Path(self._path)
+        if not path.parent.is_dir():
+            raise StoreUnavailableError(f"{self._path}: the folder is not there", hint="Make the folder first.")
+        if path.is_dir():
+            raise StoreUnavailableError(f"{self._path}: a folder", hint="Give the path of a file.")
         connection = sqlite3.connect(
             self._path,
             timeout=STORE_BUSY_TIMEOUT_S,
@@ -228,7 +231,7 @@ class SqliteStore:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StoreUnavailableError(f"{self._path}: the store is closed")
+            raise StoreUnavailableError(f"{self._path}: the store is closed", hint="Open it again.")
         if os.getpid() != self._process:  # SQLite connections must not cross a fork
             self._process = os.getpid()
             self._readers, self._writer = [], None
@@ -237,7 +240,7 @@ class SqliteStore:
 
     def _open_writer(self) -> sqlite3.Connection:
         if self._closed:
-            raise StoreUnavailableError(f"{self._path}: the store is closed")
+            raise StoreUnavailableError(f"{self._path}: the store is closed", hint="Open it again.")
         if self._writer is None:
             self._writer = self._connect(read_only=False)
         return self._writer
