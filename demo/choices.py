@@ -10,6 +10,7 @@ from typing import Final
 
 import strandline
 from demo.facts import Source
+from demo.visible import visible
 
 BUNDLED: Final = Path(__file__).parent / "transcripts" / "api-tests.jsonl"
 BUNDLED_FIRST_LINES: Final = 150
@@ -21,6 +22,7 @@ BUDGET_MAX: Final = 12_000
 BUDGET_MIN: Final = 200  # a smaller file is not worth a summary
 EVERYTHING: Final = 1 << 40  # a budget that nothing exceeds
 LOST_TRIES_MAX: Final = 200
+_FILE_HINT: Final = "Give a transcript that can be read: make run FILE=path; without FILE it takes the bundled one."
 
 _HANDLE_LIKE: Final = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.*[-_/:])\S{8,80}", re.IGNORECASE)
 
@@ -29,15 +31,27 @@ def look_at(path: Path) -> Source:
     """Count the lines of a file, and say how many of them the first import gets.
 
     Raises:
-        OSError: it can't be read.
+        InvalidInputError: there is none, it is no file, or it can't be read.
     """
-    with path.open("rb") as file:
+    try:
+        is_folder, is_file = path.is_dir(), path.is_file()
+        file = path.open("rb") if is_file or not path.exists() else None  # opening a pipe would wait for its other end
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise _refused(path, f"can't be read: {reason}") from error
+    if file is None:
+        raise _refused(path, "is a folder, not a transcript" if is_folder else "is no regular file, and is read twice")
+    with file:
         lines = sum(1 for _ in file)
     bundled = path.resolve() == BUNDLED.resolve()
     first = BUNDLED_FIRST_LINES if bundled else max(1, int(lines * FIRST_SHARE))
     return Source(
         path=path, bundled=bundled, size_bytes=path.stat().st_size, lines=lines, first_lines=min(first, lines)
     )
+
+
+def _refused(path: Path, why: str) -> strandline.InvalidInputError:
+    return strandline.InvalidInputError(f"'{visible(path)}' {why}", hint=_FILE_HINT)
 
 
 def copy_first_lines(source: Source, to: Path) -> None:

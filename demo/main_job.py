@@ -34,15 +34,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         out.mkdir(parents=True, exist_ok=True)
         if path.resolve() in {file.resolve() for file in work_files(out)}:
             parser.error(f"{visible(path)} is a file that a run of the demo makes itself: copy it elsewhere first")
+        page = out / PAGE
+        page.unlink(missing_ok=True)  # an old page must never look like that of this run
         terminal.begin(look_at(path))
         story = tell(path, out, terminal.step)
-        page = out / PAGE
+        if not story.events:
+            terminal.nothing("the file holds no event; nothing to show")
+            return 0
         write_page(story, page)
     except strandline.StrandlineError as error:
-        terminal.failed(type(error).__name__, error.message, error.hint)
+        terminal.failed(error.message, error.hint)
         return 1
     except OSError as error:
-        terminal.failed(type(error).__name__, str(error), "")
+        terminal.failed(
+            str(error), f"See that {visible(out)} is a folder with room that can be written; or name another by --out."
+        )
         return 1
     terminal.end(story, page)
     return 0 if story.ok else 1

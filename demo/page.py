@@ -97,7 +97,9 @@ def _figures(story: Story) -> list[Markup]:
 
 
 def _figure(what: str, value: str, small: str = "") -> Markup:
-    return tag("div", tag("dt", what), tag("dd", value, tag("small", small) if small else None))
+    return tag(
+        "div", tag("dt", what), tag("dd", tag("span", value, class_="nowrap"), tag("small", small) if small else None)
+    )
 
 
 def _pictures(story: Story) -> Markup:

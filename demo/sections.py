@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,6 +16,9 @@ LEDGER_ENTRIES_MAX: Final = 400
 LOG_EVENTS_MAX: Final = 500
 SEGMENT_CHARS_MAX: Final = 40_000
 REFUSAL_CHARS_MAX: Final = 4_000
+_DATE_TIME: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?)", re.ASCII
+)
 _REASONS: Final = {
     "not_in_summary": "no room",
     "merged_away": "segment made anew",
@@ -59,8 +63,13 @@ def kept(outcome: strandline.CompactionOutcome, shown: dict[int, LogEvent]) -> M
         tag(
             "tr",
             tag("td", anchor.key.kind.value, class_="nowrap"),
-            tag("td", tag("code", anchor.key.subject), tag("br") if anchor.note else None, anchor.note or None),
-            tag("td", anchor.text or _unstated(anchor.state.value)),
+            tag(
+                "td",
+                tag("code", *_dates_whole(anchor.key.subject)),
+                tag("br") if anchor.note else None,
+                *_dates_whole(anchor.note),
+            ),
+            tag("td", *_dates_whole(anchor.text or _unstated(anchor.state.value))),
             tag("td", _event_link(anchor.seq, shown), class_="num"),
         )
         for anchor in summary.anchors
@@ -74,7 +83,14 @@ def kept(outcome: strandline.CompactionOutcome, shown: dict[int, LogEvent]) -> M
         "by a model.",
         *texts,
         _heading("Anchors", f"{len(anchors)} facts in force, verbatim"),
-        _table(["Kind", "Subject", "As it stands in the log", ("Event", "num")], anchors)
+        tag(
+            "div",
+            _table(["Kind", "Subject", "As it stands in the log", ("Event", "num")], anchors),
+            class_="scroll anchors",
+            tabindex="0",
+            role="region",
+            aria_label="The anchors",
+        )
         if anchors
         else tag("p", "None."),
         _heading("Ledger", f"{len(summary.ledger):,} references, verbatim"),
@@ -226,6 +242,13 @@ def _what(event: LogEvent) -> str:
 
 def _unstated(state: str) -> str:
     return "outcome unknown" if state == "unknown" else "open"
+
+
+def _dates_whole(text: str) -> list[object]:
+    """Return the text with each date and time in a piece that no line ends in."""
+    pieces: list[object] = list(_DATE_TIME.split(text))
+    pieces[1::2] = [tag("span", date, class_="nowrap") for date in pieces[1::2]]
+    return pieces
 
 
 def _recalled(recalled: bool | None) -> Markup:

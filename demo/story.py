@@ -13,7 +13,7 @@ from demo.run import Run, work_files
 
 
 def tell(path: Path, out: Path, told: Callable[[Step], None]) -> Story:
-    """Do the main job on a transcript.
+    """Do the main job on a transcript; where it holds no event, there is nothing to do after it was read.
 
     Args:
         path: the transcript.
@@ -28,6 +28,8 @@ def tell(path: Path, out: Path, told: Callable[[Step], None]) -> Story:
         file.unlink(missing_ok=True)
     run = Run(story=Story(look_at(path), told=told), out=out, workflow="transcript")
     read_control(run)
+    if not run.story.events:
+        return run.story
     import_first(run)
     compacted = compact_first(run)
     import_rest(run)

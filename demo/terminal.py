@@ -23,6 +23,7 @@ class Terminal:
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+        self._errors = console or Console(highlight=False, markup=False, emoji=False, soft_wrap=True, stderr=True)
 
     def begin(self, source: Source) -> None:
         """Say what is about to be done."""
@@ -54,12 +55,16 @@ class Terminal:
         self._print(Text(verdict, style="bold green" if story.ok else "bold red"))
         self._print(Text(f"The page: {visible(page)}"))
 
-    def failed(self, kind: str, message: str, hint: str) -> None:
-        """Print an error, without a traceback."""
+    def nothing(self, why: str) -> None:
+        """Print that there is nothing to show."""
         self._print(Text())
-        self._wrapped("", message, mark=f"{kind}: ", style="bold red")
-        if hint:
-            self._wrapped("", hint)
+        self._wrapped("", why)
+
+    def failed(self, message: str, hint: str) -> None:
+        """Print an error and what to do, without a traceback, as the command line does."""
+        for label, said, style in (("error:", message, "bold red"), ("hint:", hint, "bold cyan")):
+            if said:
+                self._errors.print(Text.assemble((label, style), " ", visible(said)), soft_wrap=True)
 
     def _wrapped(self, indent: str, text: str, *, mark: str = "", style: str = "") -> None:
         hang = indent + " " * (len(mark) if indent else 0)

@@ -11,7 +11,7 @@ from strandline.client import (
     open,
 )
 from strandline.engine.read_context import Context
-from strandline.engine.recover import Recovery
+from strandline.engine.recover import PriorState, Recovery
 from strandline.errors import (
     ActionDeniedError,
     CompactionLineageError,
@@ -60,6 +60,7 @@ from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, S
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.outcome import CompactionOutcome, CompactionResult, Problem, RecallHit, VerifyReport
 from strandline.model.recovery import ReconciliationReason, RecoveryKind
+from strandline.model.register import OpenCall
 from strandline.model.summary import Manifest, ManifestEntry, Summary
 from strandline.model.transcript import ImportReport
 from strandline.ports import AsyncSummarizer, Clock, Entropy, Hook, Store, Summarizer, SummaryRequest, TokenCounter
@@ -101,8 +102,10 @@ __all__ = [
     "ManifestEntry",
     "NewEvent",
     "Omission",
+    "OpenCall",
     "OutcomeUnknownError",
     "PartKind",
+    "PriorState",
     "Problem",
     "RecallHit",
     "ReconciliationReason",

@@ -1,4 +1,4 @@
-"""The exception tree. A class's docstring is its default message; what happened is in the attributes.
+"""The exception tree. The first line of a class's docstring is its default message; what happened is in the attributes.
 
 StrandlineError
     InvalidInputError
@@ -42,7 +42,7 @@ class StrandlineError(Exception):
     fields: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, message: str | None = None, *, hint: str | None = None) -> None:
-        super().__init__(message or (type(self).__doc__ or "").strip())
+        super().__init__(message or (type(self).__doc__ or "").strip().splitlines()[0])
         if hint is not None:
             self.hint = hint
 
@@ -225,11 +225,11 @@ class ActionDeniedError(StrandlineError):
 
 
 class SummarizerError(StrandlineError):
-    """A summarizer did not give a usable draft; the active summary is untouched (C14)."""
+    """A summarizer did not give a usable draft; the active summary is untouched."""
 
 
 class TransientSummarizerError(SummarizerError):
-    """The summarizer failed for a passing reason: timeout, stall, rate limit, connection (C14).
+    """The summarizer failed for a passing reason: timeout, stall, rate limit, connection.
 
     Attributes: retry_after_s.
     """
@@ -242,7 +242,7 @@ class TransientSummarizerError(SummarizerError):
 
 
 class MalformedDraftError(SummarizerError):
-    """The summarizer's output is not a finished summary (C14)."""
+    """The summarizer's output is not a finished summary."""
 
 
 class OutcomeUnknownError(StrandlineError):

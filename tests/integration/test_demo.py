@@ -6,6 +6,7 @@ The demo runs as its users run it, in a process of its own; each test looks at w
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import strandline
+from demo.choices import look_at
 from demo.crash import hits_in_store
 from demo.markup import tag
 from demo.visible import visible
@@ -131,6 +133,16 @@ def test_each_dropped_reference_links_to_the_event_where_it_still_stands(
     assert "/run/sbx/keys/db.pem" in page.words
 
 
+def test_wide_things_stand_in_boxes_and_dates_in_one_piece(
+    bundled: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    html = (bundled[0] / "report.html").read_text(encoding="utf-8")
+    tables = re.findall(r'<div class="[^"]*\bscroll\b[^"]*"[^>]*><table', html)
+    assert len(tables) == html.count("<table") == 3
+    assert '<span class="nowrap">2026-03-12T12:00:00+00:00</span>' in html
+    assert re.search(r'<dd><span class="nowrap">[\d,]+ → [\d,]+</span>', html)
+
+
 def test_hostile_data_stays_data(tmp_path: Path) -> None:
     """Law: whatever a transcript holds, the page's elements are ours, and no control reaches the terminal."""
     records: list[dict[str, object]] = [
@@ -177,15 +189,53 @@ def test_a_file_that_cannot_be_imported_gets_a_typed_error(tmp_path: Path, conte
     file.write_bytes(content)
     ran = run_demo(tmp_path / "out", file)
     assert ran.returncode == 1
-    assert "ImportFormatError: " + error in ran.stdout
+    assert "error: " + error in ran.stderr
+    assert "\nhint: " in ran.stderr
     assert "Traceback" not in ran.stdout + ran.stderr
     assert not (tmp_path / "out" / "report.html").exists()
 
 
-@pytest.mark.parametrize("lines", [0, 1])
-def test_a_file_too_small_to_compact_says_so(tmp_path: Path, lines: int) -> None:
+@pytest.mark.parametrize("what", ["none", "folder", "pipe"])
+def test_a_file_that_cannot_be_read_is_an_error_and_leaves_no_old_page(tmp_path: Path, what: str) -> None:
+    file, out = tmp_path / "given", tmp_path / "out"
+    out.mkdir()
+    (out / "report.html").write_text("of an earlier run", encoding="utf-8")
+    if what == "folder":
+        file.mkdir()
+    elif what == "pipe":
+        os.mkfifo(file)
+    ran = run_demo(out, file)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("error: '")
+    assert "\nhint: Give a transcript" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert not (out / "report.html").exists()
+
+
+def test_a_file_without_the_right_to_read_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(*args: object, **options: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", closed)  # chmod stops no test that runs as root
+    with pytest.raises(strandline.InvalidInputError, match="can't be read: Permission denied") as refused:
+        look_at(BUNDLED)
+    assert "make run FILE=path" in refused.value.hint
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n"])
+def test_a_file_without_events_shows_nothing_and_claims_nothing(tmp_path: Path, content: bytes) -> None:
+    file, out = tmp_path / "empty.jsonl", tmp_path / "out"
+    file.write_bytes(content)
+    ran = run_demo(out, file)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "the file holds no event; nothing to show" in ran.stdout
+    assert "held" not in ran.stdout
+    assert not (out / "report.html").exists()
+
+
+def test_a_file_too_small_to_compact_says_so(tmp_path: Path) -> None:
     file = tmp_path / "small.jsonl"
-    file.write_bytes(b"".join(BUNDLED.read_bytes().splitlines(keepends=True)[:lines]))
+    file.write_bytes(BUNDLED.read_bytes().splitlines(keepends=True)[0])
     ran = run_demo(tmp_path / "out", file)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "nothing to compact" in ran.stdout

@@ -18,7 +18,9 @@ from strandline import errors
 from strandline.cli.app import app
 from strandline.cli.failures import describe, exit_code
 from strandline.cli.output import count, facts_of, plain, printable, span, table_of, to_json
+from strandline.cli.recover import why_replayed
 from strandline.model.candidate import Attempt, AttemptState
+from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.outcome import CompactionOutcome, CompactionResult
 
 DEMO = Path(__file__).parents[2] / "demo" / "transcripts" / "api-tests.jsonl"
@@ -92,6 +94,13 @@ def test_compact_without_a_file_compacts_what_the_store_holds(answer: Any, compa
     assert again["reason"]
 
 
+def test_nothing_to_do_prints_the_reason_and_the_size_alone(run: Run, compacted: dict[str, Any]) -> None:
+    heading, *facts = run("compact", "--budget", 6000).stdout.splitlines()
+    assert heading == "default/api-tests: nothing to do"
+    assert [fact.split()[0] for fact in facts] == ["reason", "context"]
+    assert f"{compacted['tokens_after']:,} tokens" in facts[1]
+
+
 def test_compact_with_a_known_file_imports_nothing_anew(answer: Any, compacted: dict[str, Any]) -> None:
     assert answer("compact", DEMO, "--budget", 6000)["events_imported"] == 0
 
@@ -154,7 +163,7 @@ def test_context_as_text_is_the_context_alone(answer: Any, run: Run, compacted: 
     parts = answer("context")["parts"]
     result = run("context")
     assert result.stdout == "\n\n".join(part["text"] for part in parts).replace("\r\n", "\n") + "\n"
-    assert result.stderr.startswith("note: generation 1")
+    assert result.stderr.startswith("note: basis 1@180, ")
 
 
 def test_checkpoint_then_restore_gives_the_state_back(answer: Any, compacted: dict[str, Any]) -> None:
@@ -177,6 +186,47 @@ def test_recover_replays_where_a_compaction_came_after_the_checkpoint(answer: An
     found = answer("recover", "--name", "bot", "--prior-state")
     assert (found["kind"], found["generation"], found["state"]) == ("replay", 2, None)
     assert found["prior_state"] == {"turn": 1, "lineage_seq": 2, "state": [1], "stale": True}
+
+
+def test_recover_prints_the_state_on_stdout_and_explains_on_stderr(
+    answer: Any, run: Run, compacted: dict[str, Any]
+) -> None:
+    replayed = run("recover")
+    assert replayed.stdout == ""
+    assert "there is no checkpoint 'main'\n" in replayed.stderr
+    assert "`strandline context`" in replayed.stderr
+    answer("checkpoint", "--turn", 7, "--state", '{"at": "review"}')
+    restored = run("recover")
+    assert json.loads(restored.stdout) == {"at": "review"}
+    assert "checkpoint 'main' of turn 7 restored" in restored.stderr
+    assert "no checkpoint 'bot', only 'main'" in run("recover", "--name", "bot", "--dry-run").stderr
+    moved = answer("compact", "--budget", 4000)["lineage_seq"]
+    replayed = run("recover", "--prior-state")
+    assert f"a compaction (lineage {moved}) moved the pointer" in replayed.stderr
+    assert "(turn 7, lineage 3)" in replayed.stderr
+    stale = json.loads(replayed.stdout)
+    assert (stale["stale"], stale["turn"], stale["state"]) == (True, 7, {"at": "review"})
+
+
+def test_recover_says_which_checkpoint_a_later_restore_left_behind() -> None:
+    def entry(seq: int, kind: LineageKind, **given: Any) -> LineageEntry:
+        return LineageEntry(lineage_seq=seq, kind=kind, op_key=str(seq), revision=1, at_us=0, **given)
+
+    made = [entry(seq, LineageKind.CHECKPOINT, name="main", detail={"turn": seq}) for seq in (1, 2)]
+    restored = entry(3, LineageKind.RESTORE, name="main", restored_seq=1)
+    said = why_replayed([*made, restored], "main")
+    assert said == "the newest checkpoint (turn 2, lineage 2) was left behind by a later restore of an earlier one"
+
+
+def test_recover_prints_open_calls_and_what_to_do(answer: Any, run: Run) -> None:
+    call = '{"kind": "tool_call", "call_id": "c1\\u001b[2J", "tool": "deploy", "input": {}}\n'
+    answer("append", "-", "--workflow", "w", stdin=call)
+    shown = run("recover")
+    assert shown.stdout == ""
+    assert "open call  c1\\x1b[2J: tool deploy, event 1\n" in shown.stderr
+    assert all(said in shown.stderr for said in ("hint: ", "`strandline append -`", "tool_result", "abandoned"))
+    answer("append", "-", stdin='{"kind": "abandoned", "call_id": "c1\\u001b[2J"}')
+    assert "open call" not in run("recover").stderr
 
 
 def test_recover_with_a_context_free_state(answer: Any, compacted: dict[str, Any]) -> None:
@@ -225,6 +275,13 @@ def test_recall_takes_a_ref_that_begins_with_a_dash(answer: Any, run: Run, ref: 
     run("append", "--workflow", "w", "--text", "see it", "--ref", ref)
     assert [hit["seq"] for hit in answer("recall", "--", ref)["hits"]] == [1]
     assert run("recall", "--", ref).stdout.startswith("default/w: 1 event")
+
+
+def test_recall_of_an_option_says_how_to_name_a_ref_with_a_dash(answer: Any, run: Run) -> None:
+    for ref in ("--bogus", "-dash-ref-1"):
+        assert answer("recall", ref, code=2)["error"]["hint"].startswith("Put -- before a reference")
+        assert " recall -- REF`" in run("recall", ref).stderr
+    assert "--" not in answer("lineage", "--bogus", code=2)["error"]["hint"].replace("--help", "")
 
 
 def test_recall_shows_people_an_excerpt_of_a_long_event(run: Run) -> None:
@@ -373,7 +430,9 @@ def test_append_refuses(answer: Any, args: tuple[str, ...], code: int, said: str
     ],
 )
 def test_a_store_that_is_not_there_is_not_made(answer: Any, store: Path, args: tuple[object, ...]) -> None:
-    assert answer(*args, "--workflow", "w", code=7)["error"]["type"] == "StoreUnavailableError"
+    error = answer(*args, "--workflow", "w", code=7)["error"]
+    assert error["type"] == "StoreUnavailableError"
+    assert error["hint"] == "`strandline import FILE` or `append` makes it; or name another with --store."
     assert not store.exists()
 
 
@@ -387,7 +446,9 @@ def test_an_empty_file_is_an_empty_store(answer: Any, run: Run, store: Path) -> 
 
 def test_the_workflow_must_be_named_where_there_is_a_choice(answer: Any, run: Run, store: Path) -> None:
     store.touch()
-    assert "holds none" in answer("context", code=2)["error"]["message"]
+    error = answer("context", code=2)["error"]
+    assert error["message"].endswith("tenant 'default' holds no workflow; the store is empty")
+    assert "import FILE" in error["hint"]
     run("append", "--workflow", "one", "--text", "a")
     assert answer("context")["workflow"] == "one"
     run("append", "--workflow", "two", "--text", "a")
@@ -397,6 +458,16 @@ def test_the_workflow_must_be_named_where_there_is_a_choice(answer: Any, run: Ru
     assert "'one', 'two'" in error["message"]
     assert "three" not in error["message"]
     assert answer("context", "--tenant", "else")["workflow"] == "three"
+
+
+def test_a_tenant_without_workflows_names_the_tenants_that_there_are(answer: Any, run: Run) -> None:
+    run("append", "--tenant", "acme", "--workflow", "w", "--text", "a")
+    said = "tenant 'default' holds no workflow; the store has tenants: 'acme'"
+    assert answer("context", code=2)["error"]["message"].endswith(said)
+    assert "the store has tenants: 'acme'" in run("context", "--workflow", "w").stderr
+    for number in range(30):
+        run("append", "--tenant", f"t{number:02}", "--workflow", "w", "--text", "a")
+    assert answer("context", code=2)["error"]["message"].endswith("'t18' and 11 more")
 
 
 @pytest.mark.parametrize(
@@ -577,8 +648,9 @@ def test_help_and_no_command(run: Run) -> None:
     assert run("--help").exit_code == 0
     assert run("-h").stdout == run("--help").stdout
     nothing = run()
-    assert (nothing.exit_code, nothing.stdout) == (2, "")
-    assert "compact" in nothing.stderr
+    assert (nothing.exit_code, nothing.stderr) == (0, "")
+    assert nothing.stdout == run("--help").stdout
+    assert run("--bogus").exit_code == 2
     for name in (
         "import",
         "append",
@@ -594,6 +666,35 @@ def test_help_and_no_command(run: Run) -> None:
         text = run(name, "--help").stdout
         for option in ("--store", "--tenant", "--workflow", "--view", "--json"):
             assert option in text
+
+
+def test_the_help_says_which_workflow_is_taken(run: Run) -> None:
+    def said(command: str) -> str:
+        return " ".join(run(command, "--help").stdout.split())
+
+    stem, only = "the file's name without suffix", "the store's only workflow"
+    assert f"[default: {stem}]" in said("import")
+    assert all(f"[default: {stem}; else {only}]" in said(command) for command in ("append", "compact"))
+    for command in ("context", "checkpoint", "recover", "recall", "manifest", "lineage"):
+        assert f"[default: {only}]" in said(command)
+        assert stem not in said(command)
+    assert stem not in said("verify")
+    assert "as `context` prints it. [default: generation and revision now]" in said("checkpoint")
+    assert "other kinds: FILE or -." in said("append")
+
+
+def test_append_makes_the_kinds_that_its_help_names(answer: Any, run: Run) -> None:
+    text = " ".join(run("append", "--help").stdout.split())
+    kinds = text.split("--kind KIND")[1].split("; other")[0].replace(" or ", ", ").split(", ")
+    events = dict.fromkeys(("constraint", "lift_constraint", "issue", "resolve", "approval", "revoke"), "s")
+    for kind in map(str.strip, kinds):
+        subject = ("--subject", events.get(kind, "x")) if kind not in ("message", "thinking", "note") else ()
+        granter = ("--granter", "ana") if kind == "approval" else ()
+        if kind != "release_artifact":  # it needs an artifact, which a file states
+            answer("append", "--workflow", "w", "--kind", kind, "--text", "a", *subject, *granter)
+    shown = [part["event_kind"] for part in answer("context")["parts"]]
+    assert shown == [kind.strip() for kind in kinds if kind.strip() != "release_artifact"]
+    assert answer("append", "--kind", "artifact", "--subject", "s", "--text", "a", code=1)
 
 
 def test_the_version(run: Run) -> None:

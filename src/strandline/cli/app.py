@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from strandline.cli.append import append
 from strandline.cli.checkpoint import checkpoint
-from strandline.cli.command import command
+from strandline.cli.command import FILE_STEM, ONLY_WORKFLOW, command
 from strandline.cli.compact import compact
 from strandline.cli.context import context
 from strandline.cli.failures import INTERRUPTED, report
@@ -63,10 +63,12 @@ def root(
 ) -> None:
     """Answer a call without a command with the help."""
     if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help(), err=True)
-        raise typer.Exit(2)
+        typer.echo(ctx.get_help())
 
 
-app.command("import")(command(import_transcript))
-for verb in (append, compact, context, checkpoint, recover, recall, manifest, lineage, verify):
+app.command("import")(command(import_transcript, FILE_STEM))
+app.command("append")(command(append, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
+app.command("compact")(command(compact, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
+for verb in (context, checkpoint, recover, recall, manifest, lineage):
     app.command(verb.__name__)(command(verb))
+app.command("verify")(command(verify, "all of the store"))

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from strandline import NewEvent
 
 Events = Annotated[Path | None, typer.Argument(metavar="FILE", help="Our own JSONL; - is stdin.", show_default=False)]
-Kind = Annotated[str | None, typer.Option(metavar="KIND", help="message, note, decision, issue, resolve, …")]
-Role = Annotated[str | None, typer.Option(metavar="ROLE", help="Of a message: user, assistant or system.")]
+_KIND_HELP: Final = (
+    "message, thinking, note, decision, failed_attempt, issue, resolve, constraint, lift_constraint, approval, revoke "
+    "or release_artifact; other kinds: FILE or -.  [default: message]"
+)
+Kind = Annotated[str | None, typer.Option(metavar="KIND", help=_KIND_HELP)]
+Role = Annotated[
+    str | None, typer.Option(metavar="ROLE", help="Of a message: user, assistant or system.  [default: user]")
+]
 Text = Annotated[str | None, typer.Option(metavar="TEXT", help="What it says.")]
 Subject = Annotated[str | None, typer.Option(metavar="NAME", help="What it speaks of.")]
 Granter = Annotated[str | None, typer.Option(metavar="NAME", help="Who gave an approval.")]

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 Turn = Annotated[int, typer.Option(metavar="N", parser=number(0), help="The agent's own count of turns.")]
 State = Annotated[str, typer.Option(metavar="JSON|@FILE", help="Any JSON value; @FILE reads a file, @- stdin.")]
-BasisOption = Annotated[str | None, typer.Option(metavar="GENERATION@REVISION", help="The state's; else the present.")]
+_BASIS_HELP: Final = (
+    "The context that the state was made from, as `context` prints it.  [default: generation and revision now]"
+)
+BasisOption = Annotated[str | None, typer.Option(metavar="GENERATION@REVISION", help=_BASIS_HELP)]
 ContextFree = Annotated[bool, typer.Option("--context-free", help="The state holds no context; it needs no basis.")]
 _BASIS: Final = re.compile(r"(\d{1,18})@(\d{1,18})", re.ASCII)
 _FIELDS: Final = "name lineage_seq turn revision context_free in_flight views digest"

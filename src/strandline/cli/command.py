@@ -38,8 +38,11 @@ def number(least: int, most: int = COUNT_MAX) -> Callable[[str], int]:
     return parse
 
 
+ONLY_WORKFLOW: Final = "the store's only workflow"
+FILE_STEM: Final = "the file's name without suffix"
 _STORE_HELP: Final = "The store: a path, or sqlite:///PATH."
-_WORKFLOW_HELP: Final = "The workflow.  [default: the file's name without suffix; else the only one in the store]"
+_NO_STORE_HINT: Final = "`strandline import FILE` or `append` makes it; or name another with --store."
+_NAMES_SHOWN_MAX: Final = 20
 _BUDGET_HELP: Final = f"Tokens of the context, at most.  [default: {CONTEXT_BUDGET_TOKENS}]"
 Budget = Annotated[int | None, typer.Option(metavar="N", parser=number(CONTEXT_BUDGET_TOKENS_MIN), help=_BUDGET_HELP)]
 CheckpointName = Annotated[str, typer.Option("--name", metavar="NAME", help="Whose checkpoint: an agent, a thread.")]
@@ -52,8 +55,8 @@ class Target:
 
     store: Annotated[str, typer.Option(envvar="STRANDLINE_STORE", metavar="PATH", help=_STORE_HELP)] = "strandline.db"
     tenant: Annotated[str, typer.Option(metavar="NAME", help="The tenant.")] = DEFAULT_TENANT
-    workflow: Annotated[str | None, typer.Option(metavar="NAME", help=_WORKFLOW_HELP)] = None
-    view: Annotated[str, typer.Option(metavar="NAME", help="The view.")] = DEFAULT_VIEW
+    workflow: Annotated[str | None, typer.Option(metavar="NAME")] = None  # `command` adds the help
+    view: Annotated[str, typer.Option(metavar="NAME", help="The view; only main in this version.")] = DEFAULT_VIEW
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, also on failure.")] = False
     found: bool = field(default=True, init=False)  # whether the store holds the workflow
 
@@ -69,15 +72,32 @@ class Target:
             tenant = db.tenant(self.tenant)
             held = tenant.workflows()
             if self.workflow is None:
-                if len(held) != 1:
-                    said = f"name one of tenant {self.tenant!r}, which holds {', '.join(map(repr, held)) or 'none'}"
-                    raise typer.BadParameter(said, param_hint="--workflow")
-                self.workflow = held[0]
+                self.workflow = self._only(db, held)
             workflow = tenant.workflow(self.workflow)
             self.found = self.workflow in held
             if not create and not self.found:
-                tell("warning", f"tenant {self.tenant!r} holds no workflow {self.workflow!r}; it is taken as empty")
+                others = "" if held else self._other_tenants(db)
+                said = f"tenant {self.tenant!r} holds no workflow {self.workflow!r}; it is taken as empty"
+                tell("warning", f"{said}; {others}" if others else said)
             yield workflow
+
+    def _only(self, db: Strandline, held: Sequence[str]) -> str:
+        """Return the only workflow of the tenant, or say which there are."""
+        if len(held) == 1:
+            return held[0]
+        if held:
+            said = f"name one of tenant {self.tenant!r}, which holds {_listed(held)}"
+            raise typer.BadParameter(said, param_hint="--workflow")
+        others = self._other_tenants(db)
+        said = f"tenant {self.tenant!r} holds no workflow; {others or 'the store is empty'}"
+        refused = typer.BadParameter(said, param_hint="--tenant" if others else "--workflow")
+        if not others:
+            refused.add_note("`strandline import FILE` or `append` makes one.")
+        raise refused
+
+    def _other_tenants(self, db: Strandline) -> str:
+        others = sorted({scope.tenant for scope in db.store.scopes()} - {self.tenant})
+        return f"the store has tenants: {_listed(others)}" if others else ""
 
     def open_store(self, *, create: bool = False) -> Strandline:
         """Open the store; names are checked before anything is created."""
@@ -88,26 +108,46 @@ class Target:
             check_name("workflow", self.workflow)
         if self.view != DEFAULT_VIEW:
             raise strandline.TenantScopeError(f"tenant {self.tenant!r} has no view {self.view!r}")
-        return strandline.open(self.store, create=create)
+        try:
+            return strandline.open(self.store, create=create)
+        except strandline.StoreUnavailableError as error:
+            if not create and not Path(self.store.removeprefix("sqlite:///")).exists():
+                error.hint = _NO_STORE_HINT
+            raise
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMES_SHOWN_MAX:,} more" if len(names) > _NAMES_SHOWN_MAX else ""
+    return ", ".join(map(repr, names[:_NAMES_SHOWN_MAX])) + more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a command answers: the value for JSON; heading, facts and text for people; an error if it is no success."""
+    """What a command answers: the value for JSON; heading, facts and text for people; an error if it is no success.
+
+    Where the text alone is the result, to be piped on, heading and facts are explanations and go to stderr.
+    """
 
     value: dict[str, object]
     heading: str = ""
     facts: Sequence[tuple[str, object]] = ()
     text: str = ""
+    text_alone: bool = False
     note: str = ""  # for people, beside a result that is piped on
+    hint: str = ""  # what to do next
     error: dict[str, object] = field(default_factory=dict)
     code: int = 0
 
 
-def command(verb: Callable[Concatenate[Target, P], Answer]) -> Callable[..., None]:
-    """Return the command of a verb: its own options, then those of `Target`."""
+def command(verb: Callable[Concatenate[Target, P], Answer], workflow: str = ONLY_WORKFLOW) -> Callable[..., None]:
+    """Return the command of a verb: its own options, then those of `Target`; `workflow` says which it takes unnamed."""
     own = list(inspect.signature(verb, eval_str=True).parameters.values())[1:]
     shared = list(inspect.signature(Target, eval_str=True).parameters.values())
+    named = typer.Option(metavar="NAME", help=f"The workflow.  [default: {workflow}]")
+    shared = [
+        option.replace(annotation=Annotated[str | None, named]) if option.name == "workflow" else option
+        for option in shared
+    ]
 
     def run(**options: object) -> None:
         target = Target(**{option.name: options.pop(option.name) for option in shared})  # type: ignore[arg-type]
@@ -129,9 +169,12 @@ def _print(target: Target, answer: Answer) -> None:
             tell("note", answer.note)
         if answer.heading:
             where = f"{target.tenant}/{target.workflow}: " if scope else ""
-            emit(f"{where}{answer.heading}", style="red" if answer.error else "green")
-        emit(facts_of(answer.facts))
+            style = "red" if answer.error else "green"
+            emit(f"{where}{answer.heading}", style, aside=answer.text_alone)
+        emit(facts_of(answer.facts), aside=answer.text_alone)
         emit(answer.text)
+        if answer.hint:
+            tell("hint", answer.hint, "cyan")
         if answer.error:
             report_described(answer.error)
     if answer.code:

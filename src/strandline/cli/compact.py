@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -13,6 +13,9 @@ from strandline.cli.failures import CONFLICT, REJECTED
 from strandline.cli.import_transcript import check_file, import_file
 from strandline.cli.output import count, pick, span
 from strandline.cli.progress import progress
+
+if TYPE_CHECKING:
+    from strandline import CompactionOutcome
 
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="A transcript to import first.", show_default=False)]
 Chosen = Annotated[Literal["extractive"], typer.Option(help="What drafts the summary.")]
@@ -58,23 +61,28 @@ def compact(
         "message": f"the compaction ended as {ended}: {done.reason}",
         "hint": "Nothing was lost: the summary before it stands, and so does the whole log.",
     }
+    imported_fact = ("imported", count(events_imported, "event") if events_imported else "")
     return Answer(
         value=value,
         heading=f"generation {done.generation} activated" if done.outcome == "activated" else ended,
-        facts=[
-            ("reason", done.reason),
-            ("imported", events_imported),
-            ("tokens", f"{done.tokens_before:,} before, {done.tokens_after:,} now ({done.token_counter})"),
-            ("summary", f"events {span(1, done.watermark)}, {count(done.summary_tokens, 'token')}"),
-            ("tail", f"events {span(done.watermark + 1, done.revision)}, {count(done.tail_tokens, 'token')}"),
-            ("references", f"{done.refs_seen:,} seen, {done.refs_verbatim:,} of them verbatim in the summary"),
-            ("manifest", f"{done.refs_dropped:,} dropped, {done.refs_unaccounted:,} unaccounted for"),
-            ("depth", count(done.depth, "lossy pass", "lossy passes")),
-            ("time", f"{duration_ms:,.0f} ms"),
-        ],
+        facts=[("reason", done.reason), imported_fact, *_facts(done, duration_ms)],
         error=error if failed else {},
         code=0 if not failed else CONFLICT if done.outcome == "conflict" else REJECTED,
     )
+
+
+def _facts(done: CompactionOutcome, duration_ms: float) -> list[tuple[str, object]]:
+    if done.outcome == "nothing_to_do":
+        return [("context", f"{count(done.tokens_after, 'token')} ({done.token_counter})")]
+    return [
+        ("tokens", f"{done.tokens_before:,} before, {done.tokens_after:,} now ({done.token_counter})"),
+        ("summary", f"events {span(1, done.watermark)}, {count(done.summary_tokens, 'token')}"),
+        ("tail", f"events {span(done.watermark + 1, done.revision)}, {count(done.tail_tokens, 'token')}"),
+        ("references", f"{done.refs_seen:,} seen, {done.refs_verbatim:,} of them verbatim in the summary"),
+        ("manifest", f"{done.refs_dropped:,} dropped, {done.refs_unaccounted:,} unaccounted for"),
+        ("depth", count(done.depth, "lossy pass", "lossy passes")),
+        ("time", f"{duration_ms:,.0f} ms"),
+    ]
 
 
 def _ms(begun: float, ended: float) -> float:

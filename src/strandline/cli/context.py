@@ -38,7 +38,7 @@ def context_object(read: Context) -> dict[str, object]:
 
 def provenance(read: Context) -> list[str]:
     """Return what a context is made of, and what it leaves out."""
-    said = [f"generation {read.generation}, revision {read.revision}, {read.tokens:,} of {read.budget:,} tokens"]
+    said = [f"basis {read.generation}@{read.revision}, {read.tokens:,} of {read.budget:,} tokens"]
     for kind in dict.fromkeys(part.kind for part in read.parts):
         parts = [part for part in read.parts if part.kind is kind]
         what = kind if kind in ("anchors", "ledger") else count(len(parts), kind)

@@ -47,13 +47,21 @@ def describe(error: BaseException) -> dict[str, object]:
     if isinstance(error, _CLICK_EXCEPTION):
         kind = "UsageError" if isinstance(error, _USAGE_ERROR) else kind
         message = getattr(error, "format_message", error.__str__)()
-        hint = f"See `{getattr(getattr(error, 'ctx', None), 'command_path', 'strandline')} --help`."
+        hint = " ".join(getattr(error, "__notes__", ())) or _usage_hint(error)
     elif isinstance(error, KeyboardInterrupt):
         message = "interrupted"
     else:
         message = f"{kind}: {message}"
         hint = "This is a fault of Strandline or of its surroundings; STRANDLINE_DEBUG=1 shows where."
     return {"type": kind, "message": message, "hint": hint}
+
+
+def _usage_hint(error: BaseException) -> str:
+    path = getattr(getattr(error, "ctx", None), "command_path", "strandline")
+    see = f"See `{path} --help`."
+    if path.endswith(" recall") and type(error).__name__ == "NoSuchOption":
+        return f"Put -- before a reference that begins with a dash: `{path} -- REF`. {see}"
+    return see
 
 
 def report(error: BaseException, *, as_json: bool) -> int:

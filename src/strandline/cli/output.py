@@ -82,9 +82,12 @@ def table_of(rows: Sequence[Sequence[object]]) -> str:
     )
 
 
-def emit(text: str, style: str = "") -> None:
-    """Print a text on stdout, if there is any; where nobody reads on, end quietly."""
+def emit(text: str, style: str = "", *, aside: bool = False) -> None:
+    """Print a text on stdout, or aside on stderr, if there is any; where nobody reads on, end quietly."""
     if not text:
+        return
+    if aside:
+        print(_ready(text, style, sys.stderr), file=sys.stderr)
         return
     try:
         print(_ready(text, style, sys.stdout), flush=True)

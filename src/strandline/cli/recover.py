@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -10,10 +11,19 @@ from strandline.cli.command import Answer, Budget, CheckpointName, Needs, Target
 from strandline.cli.context import context_object, provenance
 from strandline.cli.output import count, pick, to_json
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
+from strandline.model.lineage import LineageEntry, LineageKind
+
+if TYPE_CHECKING:
+    from strandline import Recovery
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Decide, and write nothing.")]
 Prior = Annotated[bool, typer.Option("--prior-state", help="On replay, print the newest state too; it is stale.")]
 _FIELDS: Final = "kind name lineage_seq generation revision turn checkpoint_seq state prior_state dry_run"
+_MOVES: Final = frozenset({LineageKind.COMPACTION, LineageKind.REVERT, LineageKind.REWIND, LineageKind.ERASURE})
+_ANSWER: Final = (
+    "An open call may or may not have had its effect. Look, then append what came of it: `strandline append -` with "
+    '{"kind": "tool_result", "call_id": …, "content": …}, or {"kind": "abandoned", "call_id": …} if nobody will know.'
+)
 
 
 def recover(
@@ -24,28 +34,57 @@ def recover(
     dry_run: DryRun = False,
     prior_state: Prior = False,
 ) -> Answer:
-    """Restore the newest valid checkpoint, or replay."""
+    """Restore the newest valid checkpoint, or replay.
+
+    Prints the state on stdout, and nothing there if none is restored; what happened and why, on stderr.
+    """
     with target.open() as workflow:
         found = workflow.recover(needs or (), name=name, budget=budget, dry_run=dry_run, prior_state=prior_state)
-    restored = found.kind == "restore"
+        entries = workflow.lineage() if found.turn is None else []
+    restored, why, hints = found.kind == "restore", "", [_ANSWER] if found.open_calls else []
     if restored:
         heading = f"checkpoint {found.name!r} of turn {found.turn} restored"
     elif found.turn is not None:
         heading = f"replayed, with the context-free state {found.name!r} of turn {found.turn}"
+        why = "a context-free state goes with whatever summary is active"
     else:
         heading = "replayed from the active summary and its tail; no state is restored"
+        why = why_replayed(entries, name)
+        hints.append("Go on from what `strandline context` prints.")
     since = sum(part.since_checkpoint for part in found.context.parts)
-    states = [to_json(found.state, indent=2)] if found.turn is not None else []
-    if found.prior_state is not None:
-        states += [f"stale state of turn {found.prior_state.turn}:", to_json(found.prior_state.state, indent=2)]
     return Answer(
         value={**pick(found, _FIELDS), "context": context_object(found.context)},
         heading=heading,
         facts=[
+            ("why", why),
             ("lineage", "dry run: nothing was written" if found.dry_run else found.lineage_seq),
             ("checkpoint", f"lineage {found.checkpoint_seq}" if found.checkpoint_seq is not None else ""),
             ("since then", count(since, "event") + " that the state does not know" if restored else ""),
             *((" " if i else "context", said) for i, said in enumerate(provenance(found.context))),
+            *(("open call", f"{call.call_id}: tool {call.tool}, event {call.seq}") for call in found.open_calls),
         ],
-        text="\n".join(states),
+        text=_states(found),
+        text_alone=True,
+        hint=" ".join(hints),
     )
+
+
+def _states(found: Recovery) -> str:
+    """Return the state; on replay the stale one that was asked for, labelled so that nobody takes it for the state."""
+    if found.turn is not None:
+        return to_json(found.state, indent=2)
+    return to_json(found.prior_state, indent=2) if found.prior_state is not None else ""
+
+
+def why_replayed(entries: Sequence[LineageEntry], name: str) -> str:
+    """Return why no checkpoint of a name was restored."""
+    made = [entry for entry in entries if entry.kind is LineageKind.CHECKPOINT]
+    newest = next((entry for entry in reversed(made) if entry.name == name), None)
+    if newest is None:
+        others = sorted({repr(entry.name) for entry in made})
+        return f"there is no checkpoint {name!r}" + (f", only {', '.join(others)}" if others else "")
+    which = f"the newest checkpoint (turn {newest.detail.get('turn')}, lineage {newest.lineage_seq})"
+    moves = [e for e in entries if e.kind in _MOVES and e.lineage_seq > newest.lineage_seq]
+    if not moves:
+        return f"{which} was left behind by a later restore of an earlier one"
+    return f"a {moves[-1].kind.value} (lineage {moves[-1].lineage_seq}) moved the pointer to the summary after {which}"

@@ -71,7 +71,8 @@ def read_material(env: Environment, tx: Transaction, job: Job, part: SegmentJob)
             ),
         )
     )
-    sources, ref_ids = with_references(tx, events, env.counter)
+    known = {source.seq: source for source in job.sources}
+    sources, ref_ids = with_references(tx, events, env.counter, known)
     if not prior:
         _check_sources(older.values(), part, events)
         digest = source_digest(EMPTY_SOURCE, (event.body_digest for event in events))

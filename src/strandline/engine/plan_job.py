@@ -70,6 +70,7 @@ class Job:
     view: ViewHead
     base: Summary | None
     facts: AnchorSet
+    sources: tuple[SourceEvent, ...]  # the tail as a reader sees it
     tail: tuple[Event, ...]  # the events behind the base's watermark, as they were read and checked
     tail_tokens: int  # of those that stay behind the new watermark
     tokens_before: int
@@ -136,6 +137,7 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
             view=view,
             base=base,
             facts=facts.at(plan.watermark),
+            sources=tuple(sources),
             tail=tuple(tail),
             tail_tokens=sum(source.tokens for source in sources if source.seq > plan.watermark),
             tokens_before=before,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from strandline.codec import EMPTY_CHAIN, body_digest, chain_event, read_body, text_digest
@@ -70,10 +70,8 @@ def read_one(tx: Transaction, seq: int, workflow: str) -> Event:
     return next(read_log(tx, seq, seq, workflow))
 
 
-def to_source(
-    event: Event, counter: TokenCounter, declared: tuple[str, ...] = (), extracted: tuple[str, ...] = ()
-) -> SourceEvent:
-    """Return an event as a reader sees it."""
+def to_source(event: Event, counter: TokenCounter) -> SourceEvent:
+    """Return an event as a reader sees it, without the texts of its references."""
     text, payload = read_body(event)
     envelope = event.envelope
     source = SourceEvent(
@@ -89,8 +87,6 @@ def to_source(
         is_error=envelope.is_error,
         subject=envelope.subject,
         message_id=envelope.message_id,
-        declared=declared,
-        extracted=extracted,
         payload=payload,
         late=envelope.late,
     )
@@ -98,9 +94,13 @@ def to_source(
 
 
 def with_references(
-    tx: Transaction, events: Sequence[Event], counter: TokenCounter
+    tx: Transaction, events: Sequence[Event], counter: TokenCounter, known: Mapping[int, SourceEvent] | None = None
 ) -> tuple[list[SourceEvent], dict[str, int]]:
-    """Return events as a reader sees them, with the texts of their references, and the number of each text."""
+    """Return events as a reader sees them, with the texts of their references, and the number of each text.
+
+    `known` holds events, by seq, that were decoded already, without references.
+    """
+    seen = known or {}
     texts = tx.refs.texts(sorted({sighting.ref_id for event in events for sighting in event.sightings}))
     sources = []
     for event in events:
@@ -109,7 +109,8 @@ def with_references(
         for sighting in event.sightings:
             if sighting.ref_id in texts:  # an erased reference has no text
                 (declared if sighting.declared else extracted).append(texts[sighting.ref_id])
-        sources.append(to_source(event, counter, tuple(declared), tuple(extracted)))
+        source = seen.get(event.seq) or to_source(event, counter)
+        sources.append(replace(source, declared=tuple(declared), extracted=tuple(extracted)))
     return sources, {text: ref_id for ref_id, text in texts.items()}
 
 

@@ -63,6 +63,7 @@ class Register:
         self._past_call = past_call
         self._standing = standing
         self._asked: set[tuple[FactKind, str]] = set()
+        self._ended: set[FactKey] = set()  # in its lifetime: what is asked may still have them
         self._answered: dict[str, Fact] = {}  # calls that left the register in its lifetime
         self._open_calls: set[FactKey] = set()
         self._calls: dict[str, list[FactKey]] = {}  # by id, oldest first: ids recur
@@ -93,6 +94,7 @@ class Register:
         step = self._step(event)
         for fact in step.ended:
             del self._facts[fact.key]
+            self._ended.add(fact.key)
             self._open_calls.discard(fact.key)
             if fact.key.kind is FactKind.CALL:
                 self._calls[fact.key.subject].remove(fact.key)
@@ -108,7 +110,7 @@ class Register:
             return
         self._asked.add((kind, subject))
         for fact in self._standing(kind, subject):
-            if fact.key not in self._facts:
+            if fact.key not in self._facts and fact.key not in self._ended:
                 self._facts[fact.key] = fact
                 self._note_call(fact)
 
@@ -158,7 +160,8 @@ class Register:
     def _answer(self, event: RegisterEvent) -> RegisterStep:
         """A result or an abandoned event belongs to the latest open call of its id, for ids recur."""
         call_id = event.envelope.call_id or ""
-        self._load(FactKind.CALL, call_id)
+        if not any(key in self._open_calls for key in self._calls.get(call_id, ())):
+            self._load(FactKind.CALL, call_id)  # every open call is here from the start; others are fetched
         calls = sorted((self._facts[key] for key in self._calls.get(call_id, ())), key=lambda fact: fact.source_seq)
         standing = [fact for fact in calls if fact.state is FactState.STANDING]
         if standing:

@@ -74,6 +74,10 @@ SELECT ref_id, row_digest FROM ref WHERE tenant_id = :tenant_id AND workflow_id 
 -- name: ref_by_id
 SELECT text, row_digest FROM ref WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND ref_id = :ref_id
 
+-- name: refs_between
+SELECT ref_id, text, row_digest FROM ref
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND ref_id BETWEEN :first AND :last
+
 -- name: add_ref
 INSERT INTO ref (tenant_id, workflow_id, ref_id, text, row_digest)
 VALUES (:tenant_id, :workflow_id, :ref_id, :text, :row_digest)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from strandline.stores.sql.session import Session, check_seal, seal
+
+BULK_REFS_MIN: Final = 64  # so many at once are read by their range, if it is not much wider
+BULK_SPREAD: Final = 8
 
 
 class SqlRefs:
@@ -24,8 +28,16 @@ class SqlRefs:
         return numbers
 
     def texts(self, ref_ids: Iterable[int]) -> dict[int, str]:
+        wanted = set(ref_ids)
         found = {}
-        for ref_id in ref_ids:
+        if len(wanted) >= BULK_REFS_MIN and max(wanted) - min(wanted) < BULK_SPREAD * len(wanted):
+            for ref_id, text, digest in self._session.stream("refs_between", first=min(wanted), last=max(wanted)):
+                if ref_id in wanted:
+                    check_seal(self._session, "ref", (ref_id, text, digest), ref_id)
+                    if text is not None:
+                        found[ref_id] = text
+            return found
+        for ref_id in wanted:
             for text, digest in self._session.rows("ref_by_id", ref_id=ref_id):
                 check_seal(self._session, "ref", (ref_id, text, digest), ref_id)
                 if text is not None:
