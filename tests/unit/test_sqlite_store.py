@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -151,6 +152,32 @@ def test_a_write_inside_a_write_is_refused_at_once(tmp_path: Path) -> None:
         ):
             pass
         db.tenant("acme").workflow("w").append(strandline.note("the lock was given back"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_opens_its_own_connections(tmp_path: Path) -> None:
+    """I2: a prefork worker inherits an open store; its first write is committed, once, and acknowledged."""
+    with strandline.open(_filled(tmp_path / "s.db")) as db:
+        workflow = db.tenant("acme").workflow("w")
+        child = os.fork()
+        if child == 0:
+            try:
+                done = workflow.append(strandline.message("user", "from the child", key="c")).revision
+                os._exit(0 if done == 2 else 1)
+            except BaseException:  # noqa: BLE001  the child must not run the rest of the suite
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert workflow.append(strandline.message("user", "from the parent")).revision == 3
+
+
+def test_a_swapped_tenant_name_is_found(tmp_path: Path) -> None:
+    """I21: the name of the tenant is bound into its workflows' heads."""
+    path = _filled(tmp_path / "s.db")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE tenant SET name = 'evil'")
+    with strandline.open(path) as db, pytest.raises(strandline.CorruptRecordError):
+        db.tenant("evil").workflow("w").context()
 
 
 def test_a_closed_store_refuses(tmp_path: Path) -> None:
