@@ -85,3 +85,17 @@ def test_older_calls_of_unknown_outcome_move_to_the_ledger() -> None:
         assert anchored == [f"call{number}" for number in range(5, calls)]
         lines = outcome.summary.ledger_text.splitlines()
         assert [line.split()[0] for line in lines[1:6]] == [f"call{number}" for number in range(4, -1, -1)]
+
+
+def test_a_small_window_does_not_stop_later_compactions() -> None:
+    """C10, I22: where older segments leave no room in the window, raw events are shown in parts."""
+    extractive = strandline.ExtractiveSummarizer()
+    with strandline.open(":memory:") as db:
+        workflow = db.tenant("acme").workflow("w")
+        for round_ in range(5):
+            workflow.append([strandline.note(f"round {round_} note {number} {'x ' * 40}") for number in range(60)])
+            summarizer = strandline.CallableSummarizer(extractive.summarize, name="narrow", window_tokens=300)
+            outcome = workflow.compact(3_000, summarizer)
+            assert outcome.outcome == "activated", outcome.reason
+            assert outcome.tokens_after <= 3_000
+        assert workflow.verify().ok

@@ -186,3 +186,23 @@ def test_a_closed_store_refuses(tmp_path: Path) -> None:
     db.close()
     with pytest.raises(strandline.StoreUnavailableError, match="closed"):
         db.tenant("acme").workflow("w").context()
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        ("facts_standing", "register_standing_subject"),
+        ("facts_of", "register_subject"),
+        ("open_calls", "register_open_call"),
+        ("newest_checkpoint", "lineage_checkpoint"),
+        ("left_by_restore", "lineage_restore"),
+        ("event_by_key", "event_key"),
+    ],
+)
+def test_what_is_asked_often_is_found_by_its_index(tmp_path: Path, query: str, index: str) -> None:
+    """I22: the cost of an append or a recovery follows what it touches, not the history."""
+    statement = load_queries()[query]
+    with sqlite3.connect(_filled(tmp_path / "s.db")) as connection:
+        parameters = dict.fromkeys(statement.parameters, 1)
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {statement.text}", parameters).fetchall()
+    assert any(index in row[-1] for row in plan), plan

@@ -78,9 +78,9 @@ def open(
 
 
 def _path(url: str | os.PathLike[str]) -> str:
-    text = os.fspath(url)
-    if not text:
-        raise InvalidInputError("an empty store URL")
+    text = os.fspath(url) if isinstance(url, str | os.PathLike) else url
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InvalidInputError(f"{url!r} is no path and no store URL")
     if text.startswith("sqlite:///"):
         return text.removeprefix("sqlite:///")
     if "://" in text:

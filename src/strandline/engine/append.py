@@ -6,9 +6,10 @@ import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from strandline.codec import body_digest, chain_event, encode_body, reference_source
-from strandline.engine.environment import Environment
+from strandline.engine.environment import Environment, check_whole
 from strandline.engine.reading import find_view, register_event, standing_register
 from strandline.errors import IdempotencyConflictError, InvalidInputError, StaleRevisionError
 from strandline.limits import (
@@ -25,8 +26,23 @@ from strandline.model.event import Appended, Basis, BodyFormat, Event, EventKind
 from strandline.model.ids import EVERYONE
 from strandline.model.register import Fact
 from strandline.ports import KeyTakenError, Transaction
+from strandline.rules.anchors import forged_anchor
 from strandline.rules.references import extract, extract_json
 
+_SUBJECT = ("subject",)
+_REQUIRED: Final = {
+    EventKind.TOOL_CALL: ("call_id", "tool"),
+    EventKind.TOOL_RESULT: ("call_id",),
+    EventKind.ABANDONED: ("call_id",),
+    EventKind.CONSTRAINT: _SUBJECT,
+    EventKind.LIFT_CONSTRAINT: _SUBJECT,
+    EventKind.APPROVAL: ("subject", "granter"),
+    EventKind.REVOKE: _SUBJECT,
+    EventKind.ISSUE: _SUBJECT,
+    EventKind.RESOLVE: _SUBJECT,
+    EventKind.ARTIFACT: _SUBJECT,
+    EventKind.RELEASE_ARTIFACT: _SUBJECT,
+}
 _UNSTORABLE = re.compile("[\\x00\\ud800-\\udfff]")
 
 
@@ -49,6 +65,7 @@ def prepare(new: NewEvent) -> PreparedEvent:
     """
     if not isinstance(new, NewEvent):
         raise InvalidInputError(f"a {type(new).__name__} is no event; make one with strandline.message or its siblings")
+    _check_shape(new)
     format_, body = encode_body(new)
     if len(body) > EVENT_BYTES_MAX:
         raise InvalidInputError(f"a {new.kind} of {len(body)} bytes; at most {EVENT_BYTES_MAX} are allowed")
@@ -66,8 +83,8 @@ def prepare(new: NewEvent) -> PreparedEvent:
         if not ref:
             raise InvalidInputError("an empty declared reference")
         _check_text("declared reference", ref, REFERENCE_CHARS_MAX)
-        if len(ref.splitlines()) != 1:
-            raise InvalidInputError(f"declared reference {ref!r} has more than one line")
+        if len(ref.splitlines()) != 1 or forged_anchor(ref) is not None:
+            raise InvalidInputError(f"declared reference {ref!r} has several lines, or would read as a fact of ours")
     text, value = reference_source(new, format_, body)
     found = extract(text) if text else extract_json(value)
     extracted = tuple(ref for ref in found if ref not in declared)
@@ -76,6 +93,15 @@ def prepare(new: NewEvent) -> PreparedEvent:
             f"a {new.kind} with {len(declared) + len(extracted)} references; at most {EVENT_REFS_MAX} are allowed"
         )
     return PreparedEvent(new=new, format=format_, body=body, declared=declared, extracted=extracted)
+
+
+def _check_shape(new: NewEvent) -> None:
+    """Check that an event has what its kind needs: a call without an id could never be answered."""
+    if not isinstance(new.kind, EventKind):
+        raise InvalidInputError(f"{new.kind!r} is no kind of event")
+    for name in _REQUIRED.get(new.kind, ()):
+        if not getattr(new.envelope, name):
+            raise InvalidInputError(f"a {new.kind} needs a {name}")
 
 
 def _check_text(name: str, value: str | None, most: int) -> None:
@@ -107,6 +133,7 @@ def append(
         raise InvalidInputError("no event to append")
     if len(new) > APPEND_EVENTS_MAX:
         raise InvalidInputError(f"{len(new)} events in one append; at most {APPEND_EVENTS_MAX} are allowed")
+    check_whole("expected_revision", expected_revision)
     prepared = [prepare(event) for event in new]
     refuse_repeated_keys(new)
     appended: Appended | None = None

@@ -148,6 +148,19 @@ def _next_attempt(tx: Transaction, candidate_id: str, fence: int, now: int) -> t
     return begun, False
 
 
+def discard_outgrown(env: Environment, job: Job, attempt: Attempt) -> bool:
+    """Discard a validated attempt whose summary, with the tail as it is now, exceeds the budget; tell if it did."""
+    with env.store.write(env.scope) as tx:
+        summary = tx.summaries.get(attempt.summary_no or 0)
+        if summary is None or summary.tokens + job.tail_tokens <= job.plan.budget:
+            return False
+        failed = replace(attempt, state=AttemptState.FAILED, failure=FailureClass.CONFLICT, failure_text="outgrown")
+        tx.jobs.settle_attempt(failed, fence=attempt.fence, expected=AttemptState.VALIDATED)
+        tx.jobs.set_candidate_state(job.candidate_id, CandidateState.PENDING)
+        _release(tx, attempt)
+        return True
+
+
 def store_validated(
     env: Environment, job: Job, attempt: Attempt, drafts: Sequence[Draft], assembled: Assembled
 ) -> Attempt | Refused:

@@ -8,12 +8,23 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from strandline.engine.assemble import Material, assemble, judge, read_material, standing_refs
-from strandline.engine.claim import Claim, Refused, activate, claim, landed, release, store_failure, store_validated
-from strandline.engine.environment import Environment
+from strandline.engine.claim import (
+    Claim,
+    Refused,
+    activate,
+    claim,
+    discard_outgrown,
+    landed,
+    release,
+    store_failure,
+    store_validated,
+)
+from strandline.engine.environment import Environment, check_whole
 from strandline.engine.flow import Sleep, Summarize, Verb
 from strandline.engine.plan_job import Job, NoJob, Order, plan_job
 from strandline.engine.reading import read_view
 from strandline.errors import (
+    ContextOverflowError,
     InvalidInputError,
     MalformedDraftError,
     OutcomeUnknownError,
@@ -70,6 +81,8 @@ def compact(env: Environment, order: Order) -> Verb[CompactionOutcome]:
         CorruptRecordError: what was read is not what was written; nothing is compacted from there (I4).
         StoreUnavailableError: the store failed before anything was activated.
     """
+    check_whole("through", order.through)
+    check_whole("when_tokens", order.when_tokens)
     deadline_s = order.deadline_s
     if deadline_s is not None and not (isinstance(deadline_s, int | float) and 0 < deadline_s <= LEASE_TTL_S):
         raise InvalidInputError(f"deadline_s {deadline_s!r} lies outside 0..{LEASE_TTL_S:g}")
@@ -104,6 +117,8 @@ def _attempts(run: _Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refuse
             claimed = claim(env, job)
         if isinstance(claimed, Refused):
             return claimed
+        if claimed.resumed and discard_outgrown(env, job, claimed.attempt):
+            continue  # the tail has grown since it was drafted: its summary would exceed the budget now
         if claimed.resumed:
             run.attempts.append(claimed.attempt)
             return _finish(run, job, claimed.attempt)
@@ -200,6 +215,10 @@ def _store_and_finish(
     env = run.env
     with run.phase("assemble"), env.store.read(env.scope) as tx:
         assembled = assemble(env, tx, job, claimed.attempt.attempt_id, materials, drafts)
+    total = assembled.summary.tokens + job.tail_tokens
+    if total > job.plan.budget:  # what was planned was kept, so this is a fault of ours: it activates nothing
+        store_failure(env, claimed.attempt, FailureClass.STORAGE, f"{total} tokens, budget {job.plan.budget}")
+        raise ContextOverflowError("the assembled context exceeds its budget", needed=total, budget=job.plan.budget)
     with run.phase("store"):
         stored = store_validated(env, job, claimed.attempt, drafts, assembled)
     if isinstance(stored, Refused):

@@ -6,10 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from strandline.errors import InvalidInputError
 from strandline.model.ids import Scope
 from strandline.ports import Clock, Entropy, Hook, Store, TokenCounter
 
 PART_JOINT: Final = "\n\n"  # between the parts of a context that is read as one text
+
+
+def check_whole(name: str, value: int | None) -> None:
+    """Refuse a number that is none.
+
+    Raises:
+        InvalidInputError: neither None nor a whole number.
+    """
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise InvalidInputError(f"{name} is a whole number, not {value!r}")
 
 
 def part_tokens(counter: TokenCounter, text: str) -> int:

@@ -81,7 +81,10 @@ def _wait(wait: Wait, clock: Clock) -> Draft | None:
 
 def summarize(summarizer: Summarizer | AsyncSummarizer, request: SummaryRequest) -> Draft:
     """Call a summarizer in this thread; one that is awaited gets an event loop of its own."""
-    answer = summarizer.summarize(request)
+    try:
+        answer = summarizer.summarize(request)
+    except StopIteration as error:  # can't be thrown into a verb
+        raise MalformedDraftError("the summarizer raised StopIteration") from error
     if not inspect.isawaitable(answer):
         return checked(answer)
     import asyncio  # a tenth of the start-up time of a command, and seldom needed

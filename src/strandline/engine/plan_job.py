@@ -166,14 +166,14 @@ class _AnchorMeter:
     def __init__(self, cost: Callable[[Fact], int]) -> None:
         self._cost = cost
         self._costs: dict[FactKey, int] = {}
-        self._unknown: dict[FactKey, int] = {}  # calls of unknown outcome, oldest first
+        self._unknown: dict[FactKey, tuple[int, int]] = {}  # calls of unknown outcome: seq, cost
         self._total = 0
 
     @property
     def tokens(self) -> int:
         """Tokens of the anchors now; of the calls of unknown outcome only the newest are anchors (I8)."""
-        newest = list(self._unknown.values())[-UNKNOWN_CALL_ANCHORS_MAX:]
-        return self._total + sum(newest)
+        newest = sorted(self._unknown.values())[-UNKNOWN_CALL_ANCHORS_MAX:]  # by the seq of the call
+        return self._total + sum(cost for _, cost in newest)
 
     def begin(self, facts: Iterable[Fact]) -> None:
         """Count facts that hold from now on."""
@@ -182,7 +182,7 @@ class _AnchorMeter:
                 self._costs[fact.key] = self._cost(fact)
                 self._total += self._costs[fact.key]
             elif fact.state is FactState.UNKNOWN:
-                self._unknown[fact.key] = self._cost(fact)
+                self._unknown[fact.key] = (fact.source_seq, self._cost(fact))
 
     def end(self, facts: Iterable[Fact]) -> None:
         """Leave facts out that hold no longer."""

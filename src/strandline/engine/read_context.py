@@ -124,8 +124,8 @@ def _unmet(context: Context, missing: tuple[str, ...], known: LastKnown | None) 
 
 def check_needs(needs: Sequence[str]) -> None:
     """Refuse needs that can't be looked for."""
-    if isinstance(needs, str):
-        raise InvalidInputError("needs is one text; give a list of references")
+    if isinstance(needs, str) or not isinstance(needs, Sequence):
+        raise InvalidInputError(f"needs is a {type(needs).__name__}; give a list of references")
     if len(needs) > NEEDS_MAX:
         raise InvalidInputError(f"{len(needs)} needs; at most {NEEDS_MAX} are allowed")
     if any(not isinstance(need, str) or not need for need in needs):

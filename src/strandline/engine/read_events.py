@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strandline.engine.environment import Environment
+from strandline.engine.environment import Environment, check_whole
 from strandline.engine.reading import find_view, read_log, visible, with_references
 from strandline.errors import InvalidInputError
 from strandline.limits import EVENTS_PAGE_MAX
@@ -16,6 +16,8 @@ def read_events(env: Environment, view: str, from_seq: int, through_seq: int | N
         InvalidInputError: from_seq below 1, or more than EVENTS_PAGE_MAX events at once.
         CorruptRecordError: one is not what was written (I4).
     """
+    check_whole("from_seq", from_seq)
+    check_whole("through_seq", through_seq)
     if from_seq < 1:
         raise InvalidInputError(f"events begin at 1, not {from_seq}")
     with env.store.read(env.scope) as tx:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strandline.codec import encode_text, read_body
-from strandline.engine.environment import Environment
+from strandline.engine.environment import Environment, check_whole
 from strandline.engine.reading import find_view, read_one, read_summary
 from strandline.errors import CorruptRecordError, InvalidInputError
 from strandline.limits import RECALL_HITS_MAX
@@ -21,6 +21,7 @@ def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) 
     if not isinstance(ref, str) or not ref:
         raise InvalidInputError("recall needs a reference: text that is not empty")
     encode_text(ref, "the reference")
+    check_whole("limit", limit)
     if not 1 <= limit <= RECALL_HITS_MAX:
         raise InvalidInputError(f"a limit of {limit} lies outside 1..{RECALL_HITS_MAX}")
     hits: list[RecallHit] = []

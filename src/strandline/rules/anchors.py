@@ -22,8 +22,8 @@ _LABELS = {
     FactKind.PIN: "pinned",
 }
 _ORDER = list(_LABELS)
-_HEADING_LINE = re.compile(rf"^{re.escape(ANCHORS_HEADING)}", re.MULTILINE)
-_ANCHOR_LINE = re.compile(rf"^- (?:{'|'.join(_LABELS.values())})\b[^\n]{{0,1000}}?\[event [0-9]+\]", re.MULTILINE)
+_HEADINGS = (ANCHORS_HEADING.casefold(), OLDER_CALLS_HEADING.casefold())
+_ANCHOR_LINE = re.compile(rf"(?:{'|'.join(_LABELS.values())})\b.{{0,1000}}?\[event [0-9]+\]")
 
 
 def choose_anchors(facts: Sequence[Fact]) -> tuple[list[Fact], list[Fact]]:
@@ -61,7 +61,7 @@ def render_older_calls(calls: Sequence[Anchor], budget_tokens: int, count: Calla
     """Write the calls of unknown outcome that are too old to be anchors, the newest first, as many as fit (I8)."""
     text = ""
     for call in reversed(calls):
-        longer = f"{text or OLDER_CALLS_HEADING}\n{call.key.subject} ({call.note}) [event {call.seq}]"
+        longer = f"{text or OLDER_CALLS_HEADING}\n{_flat(call.key.subject)} ({_flat(call.note)}) [event {call.seq}]"
         if count(longer) > budget_tokens:
             break
         text = longer
@@ -70,14 +70,23 @@ def render_older_calls(calls: Sequence[Anchor], budget_tokens: int, count: Calla
 
 def forged_anchor(text: str) -> str | None:
     """Return the first line that passes itself off as one of ours: only we write anchors (I10)."""
-    match = _HEADING_LINE.search(text) or _ANCHOR_LINE.search(text)
-    return match.group(0) if match else None
+    return next((line for line in text.splitlines() if _passes_for_anchor(line)), None)
+
+
+def _passes_for_anchor(line: str) -> bool:
+    plain = " ".join(line.casefold().replace("_", " ").split()).lstrip(" -*•>#`~")
+    return plain.startswith(_HEADINGS) or _ANCHOR_LINE.match(plain) is not None
 
 
 def _no_anchor_inside(statement: str) -> str:
-    """Indent the lines of a statement that would read as an anchor of its own; all else stays as it stands."""
-    first, newline, rest = statement.partition("\n")
-    return first + newline + _ANCHOR_LINE.sub(lambda match: "  " + match.group(0), rest)
+    """Mark the lines of a statement that would read as an anchor of its own; all else stays as it stands."""
+    first, *rest = statement.splitlines(keepends=True) or [""]
+    return first + "".join(f"  | {line}" if _passes_for_anchor(line) else line for line in rest)
+
+
+def _flat(text: str) -> str:
+    """Return a name on one line: it can't begin an anchor of its own."""
+    return " ".join(text.splitlines())
 
 
 def render_anchors(anchors: Sequence[Anchor]) -> str:
@@ -89,7 +98,7 @@ def render_anchors(anchors: Sequence[Anchor]) -> str:
 
 def anchor_line(anchor: Anchor) -> str:
     """Write one anchor."""
-    subject = "" if anchor.key.kind is FactKind.PIN else f" {anchor.key.subject}"
-    note = f" ({anchor.note})" if anchor.note else ""
+    subject = "" if anchor.key.kind is FactKind.PIN else f" {_flat(anchor.key.subject)}"
+    note = f" ({_flat(anchor.note)})" if anchor.note else ""
     text = f": {_no_anchor_inside(anchor.text)}" if anchor.text else ""
     return f"- {_LABELS[anchor.key.kind]}{subject}{note} [event {anchor.seq}]{text}"

@@ -62,13 +62,14 @@ def fit(parts: Sequence[ContextPart], budget: int) -> Fitted:
     others = [part for part in tail if part.from_seq not in fixed]
     fixed_tokens = sum(part.tokens for part in tail if part.from_seq in fixed)
     left = budget - sum(part.tokens for part in head) - fixed_tokens
-    window = _newest_window(others, left) if others else []
-    if window is None or left < 0:
-        least = budget - left + (others[-1].tokens if others else 0)
+    window, least_window = _newest_window(others, left)
+    newest_is_fixed = not others or tail[-1].from_seq in fixed
+    if left < 0 or (window is None and not newest_is_fixed):
+        least = budget - left + (0 if newest_is_fixed else least_window)
         raise ContextOverflowError(
             "segments, mandatory facts and the newest event exceed the budget", needed=least, budget=budget
         )
-    stays = fixed | {part.from_seq for part in window}
+    stays = fixed | {part.from_seq for part in window or ()}
     omitted += _left_out(tail, stays)
     kept = [part for part in tail if part.from_seq in stays]
     return Fitted(parts=(*head, *kept), omitted=tuple(omitted), rung=Rung.SMALLER_WINDOW)
@@ -77,14 +78,15 @@ def fit(parts: Sequence[ContextPart], budget: int) -> Fitted:
 def _mandatory(tail: Sequence[ContextPart]) -> set[int]:
     """Return the events of the tail that no window may hide (C11): without them an anchor would tell of a past.
 
-    They are those that begin or end a fact of the register, and calls that no result in the tail answers.
+    They are those that begin or end a fact of the register, late results among them, and calls that no result in the
+    tail answers.
     """
     events = [part.event for part in tail if part.event is not None]
     answered = {event.call_seq for event in events if event.kind is EventKind.TOOL_RESULT}
     return {
         event.seq
         for event in events
-        if event.kind in _FACTS or (event.kind is EventKind.TOOL_CALL and event.seq not in answered)
+        if event.kind in _FACTS or event.late or (event.kind is EventKind.TOOL_CALL and event.seq not in answered)
     }
 
 
@@ -115,19 +117,24 @@ def _omission(part: ContextPart, rung: Rung) -> Omission:
     )
 
 
-def _newest_window(tail: Sequence[ContextPart], budget: int) -> list[ContextPart] | None:
-    """Return the longest end of the tail that fits and parts no call from its result; None where none does."""
+def _newest_window(tail: Sequence[ContextPart], budget: int) -> tuple[list[ContextPart] | None, int]:
+    """Return the longest end of the tail that fits and parts no call from its result, None where none does; and the
+    tokens of the shortest such end.
+    """
     suffix_tokens = 0
+    least: int | None = None
     best: int | None = None
     needed_from = len(tail)  # the window must begin at or before this index, for it holds a result of a call there
     index_of = {part.from_seq: index for index, part in enumerate(tail)}
     for index in range(len(tail) - 1, -1, -1):
         suffix_tokens += tail[index].tokens
-        if suffix_tokens > budget:
-            break
         event = tail[index].event
         if event is not None and event.kind is EventKind.TOOL_RESULT and not event.late and event.call_seq is not None:
             needed_from = min(needed_from, index_of.get(event.call_seq, needed_from))
         if index <= needed_from:
-            best = index
-    return None if best is None else list(tail[best:])
+            least = suffix_tokens if least is None else least
+            if suffix_tokens <= budget:
+                best = index
+        if suffix_tokens > budget and least is not None:
+            break
+    return None if best is None else list(tail[best:]), least or 0

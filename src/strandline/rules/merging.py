@@ -66,7 +66,10 @@ def plan_segments(
             merged.insert(0, kept.pop())
             level += 1
         raw_tokens = new_tokens + sum(segment.source_tokens for segment in merged)
-        fits = window_tokens is None or raw_tokens <= window_tokens
+        # Older segments stand in for their events only where they leave the window room for the new ones; elsewhere the
+        # raw events are shown in parts, and the depth stays 1.
+        stand_in = sum(segment.tokens for segment in merged) * 2 <= (window_tokens or 0)
+        fits = window_tokens is None or raw_tokens <= window_tokens or not stand_in
         jobs.append(
             SegmentJob(
                 from_seq=merged[0].from_seq if merged else covered + 1,

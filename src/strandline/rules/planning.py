@@ -178,6 +178,8 @@ def _nothing(
             budget=budget,
             hint=_way_out(open_calls[0]),
         )
+    if context_tokens > budget:
+        raise ContextOverflowError("mandatory facts alone exceed the budget", needed=context_tokens, budget=budget)
     if not tail:
         return Nothing(reason="the summary covers every event")
     if held:

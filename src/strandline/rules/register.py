@@ -210,8 +210,8 @@ class Register:
     def _approve(self, event: RegisterEvent) -> RegisterStep:
         self._load(FactKind.APPROVAL, event.subject)
         self._load(FactKind.REVOCATION, event.subject)
-        granted = (event.envelope.granter, event.envelope.scope)  # two scopes of one granter are two grants
-        holder = "\n".join(part for part in granted if part)
+        granter, scope = event.envelope.granter or "", event.envelope.scope or ""
+        holder = f"{len(granter)}:{granter}:{scope}"  # two scopes of one granter are two grants
         approval = FactKey(kind=FactKind.APPROVAL, subject=event.subject, holder=holder)
         revocation = FactKey(kind=FactKind.REVOCATION, subject=event.subject)
         return RegisterStep(ended=self._ending(event, [approval, revocation]), begun=(self._fact(event, approval),))

@@ -110,19 +110,18 @@ VALUES (:tenant_id, :workflow_id, :from_seq, :ordinal, :kind, :subject, :holder,
 UPDATE register_fact SET through_seq = :through_seq, row_digest = :row_digest
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND from_seq = :from_seq AND ordinal = :ordinal
 
+-- Without ORDER BY: an order that the primary key gives would lead the planner to walk all of it.
 -- name: facts_standing
 SELECT from_seq, ordinal, kind, subject, holder, state, source_seq, through_seq, lane, audience, expires_us, row_digest
 FROM register_fact
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND subject = :subject AND kind = :kind
     AND through_seq IS NULL
-ORDER BY from_seq, ordinal
 
 -- name: open_calls
 SELECT from_seq, ordinal, kind, subject, holder, state, source_seq, through_seq, lane, audience, expires_us, row_digest
 FROM register_fact
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
     AND through_seq IS NULL AND kind = 'call' AND state = 'standing'
-ORDER BY from_seq, ordinal
 
 -- Facts that held just after :seq: those that stand now, and those that ended later.
 -- name: facts_as_of
@@ -132,11 +131,10 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND from_seq <= :seq
     AND (through_seq IS NULL OR through_seq >= :seq)
 ORDER BY from_seq, ordinal
 
--- name: newest_fact
+-- name: facts_of
 SELECT from_seq, ordinal, kind, subject, holder, state, source_seq, through_seq, lane, audience, expires_us, row_digest
 FROM register_fact
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND subject = :subject AND kind = :kind
-ORDER BY from_seq DESC, ordinal DESC LIMIT 1
 
 -- name: all_facts
 SELECT from_seq, ordinal, kind, subject, holder, state, source_seq, through_seq, lane, audience, expires_us, row_digest

@@ -17,10 +17,10 @@ class SqlRegister:
 
     def standing(self, kind: FactKind, subject: str) -> list[Fact]:
         rows = self._session.rows("facts_standing", kind=kind.value, subject=subject)
-        return [self._to_fact(row) for row in rows]
+        return [self._to_fact(row) for row in sorted(rows)]
 
     def open_calls(self) -> list[Fact]:
-        return [self._to_fact(row) for row in self._session.rows("open_calls")]
+        return [self._to_fact(row) for row in sorted(self._session.rows("open_calls"))]
 
     def as_of(self, seq: int) -> list[Fact]:
         return [self._to_fact(row) for row in self._session.rows("facts_as_of", seq=seq)]
@@ -42,8 +42,8 @@ class SqlRegister:
                 raise CorruptRecordError("the fact is missing", place=place)
 
     def newest(self, kind: FactKind, subject: str) -> Fact | None:
-        rows = self._session.rows("newest_fact", subject=subject, kind=kind.value)
-        return self._to_fact(rows[0]) if rows else None
+        rows = self._session.rows("facts_of", subject=subject, kind=kind.value)
+        return self._to_fact(max(rows)) if rows else None
 
     def all(self) -> Iterator[Fact]:
         for row in self._session.stream("all_facts"):
