@@ -20,6 +20,7 @@ LOG_PAGE_EVENTS: Final = 512
 
 # Import
 IMPORT_CHUNK_EVENTS: Final = 256
+IMPORT_KEPT_BYTES_MAX: Final = 8 * 1024 * 1024
 IMPORT_LINE_BYTES_MAX: Final = 64 * 1024 * 1024
 IMPORT_DETECT_RECORDS_MAX: Final = 100  # records read to tell the format
 IMPORT_SKIPPED_TYPES_MAX: Final = 200  # types counted by name; the rest are "other"

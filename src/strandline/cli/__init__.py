@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+from typing import Final
+
+COLLECT_AFTER_OBJECTS: Final = 100_000
 
 
 def main() -> None:
     """Run the command line with the arguments of this process, and exit with its code."""
+    # A command makes many objects that live, and few cycles: looking for cycles as often as Python does by default took
+    # 8 % of the time of an import with compaction.
+    gc.set_threshold(COLLECT_AFTER_OBJECTS)
     try:
         from strandline.cli.app import app
     except KeyboardInterrupt:

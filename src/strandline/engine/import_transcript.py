@@ -8,7 +8,7 @@ from typing import Protocol
 from strandline.engine.append import LogWriter, PreparedEvent, prepare
 from strandline.engine.environment import Environment
 from strandline.errors import ImportFormatError, InvalidInputError
-from strandline.limits import IMPORT_CHUNK_EVENTS
+from strandline.limits import IMPORT_CHUNK_EVENTS, IMPORT_KEPT_BYTES_MAX
 from strandline.model.event import Envelope, EventKind, NewEvent
 from strandline.model.outcome import ForeignSummary
 from strandline.model.transcript import ForeignText, ImportReport, SessionRestart, TranscriptItem
@@ -24,6 +24,11 @@ class Transcript(Protocol):
     @property
     def format(self) -> str:
         """The name of the format."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the file."""
         ...
 
     @property
@@ -52,22 +57,25 @@ class Transcript(Protocol):
 
 
 def import_transcript(env: Environment, transcript: Transcript, progress: Progress | None = None) -> ImportReport:
-    """Read the file once to prove it whole, and once more to append it. Importing it again adds what is new.
+    """Read the file to prove it whole, then append it. Importing it again adds what is new.
+
+    What a small file states is kept from the first pass; a larger one is read once more, so that memory does not grow
+    with it.
 
     Raises:
         ImportFormatError, InvalidInputError, IdempotencyConflictError: nothing was imported.
     """
-    for count, _ in enumerate(transcript.items()):
-        if progress is not None and count % IMPORT_CHUNK_EVENTS == 0:
-            progress(transcript.bytes_read // 2)
-    half = transcript.bytes_read // 2
+    first = _placed(transcript, progress, 0)
+    kept = list(first) if transcript.size_bytes <= IMPORT_KEPT_BYTES_MAX else None
+    for _ in first:  # proves a larger file whole, and keeps nothing
+        pass
     with env.store.write(env.scope) as tx:
         run = _Import(env, tx)
-        for count, item in enumerate(transcript.items()):
-            run.take(item, (transcript.lines, transcript.line_byte))
-            if progress is not None and count % IMPORT_CHUNK_EVENTS == 0:
-                progress(half + transcript.bytes_read // 2)
+        for item, place in _placed(transcript, progress, transcript.bytes_read // 2) if kept is None else kept:
+            run.take(item, place)
         run.flush()
+    if progress is not None:
+        progress(transcript.size_bytes)
     report = ImportReport(
         format=transcript.format,
         lines=transcript.lines,
@@ -80,6 +88,14 @@ def import_transcript(env: Environment, transcript: Transcript, progress: Progre
     )
     env.emit("import", {"scope": str(env.scope), "revision": run.revision, "added": run.added})
     return report
+
+
+def _placed(transcript: Transcript, progress: Progress | None, done: int) -> Iterator[tuple[TranscriptItem, Place]]:
+    """Yield what the file states, with its place; `progress` is told how far both passes have come, in bytes."""
+    for count, item in enumerate(transcript.items()):
+        yield item, (transcript.lines, transcript.line_byte)
+        if progress is not None and count % IMPORT_CHUNK_EVENTS == 0:
+            progress(done + transcript.bytes_read // 2)
 
 
 def _at(error: InvalidInputError, place: Place) -> ImportFormatError:
