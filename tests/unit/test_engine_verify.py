@@ -137,6 +137,7 @@ OTHER_DAMAGE = {
     "lineage entry gone": "DELETE FROM lineage WHERE lineage_seq = 2",
     "last lineage entry gone": "DELETE FROM lineage WHERE lineage_seq = (SELECT max(lineage_seq) FROM lineage)",
     "lineage entry changed": "UPDATE lineage SET generation = 9 WHERE lineage_seq = 1",
+    "lineage time changed": "UPDATE lineage SET at_us = at_us + 1 WHERE lineage_seq = 1",
     "segment text": "UPDATE segment SET text = CAST('Work went on from event 2.' AS BLOB)",
     "segment gone from its summary": "DELETE FROM summary_segment WHERE summary_no = 2",
     "old segment text": "UPDATE segment SET text = CAST('x' AS BLOB) WHERE rowid = 1",
