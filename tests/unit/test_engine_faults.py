@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 import strandline
+from strandline.engine import compact as compact_module
 from strandline.testing import ScriptedSummarizer, SeededEntropy, VirtualClock
 from tests.unit.test_engine_stage import STORES, lease_of, new_workflow, open_store, quiet, seen_of, states, talk
 
@@ -115,3 +116,24 @@ def test_a_store_that_fails_under_a_draft_changes_nothing(faulty):
         wf.compact(400, unplugs)
     assert seen_of(wf) == before
     assert wf.compact(400, quiet).outcome == "activated"
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_validated_attempt_that_the_tail_has_outgrown_is_drafted_again(store, tmp_path, monkeypatch):
+    """C11, I6: what was validated before a crash is resumed only if it still fits the budget with the tail as it is."""
+    with open_store(store, tmp_path) as db:
+        wf = new_workflow(db)
+        wf.append([strandline.message("assistant", f"run {number} {'x ' * 60}") for number in range(40)])
+
+        def dies(*_):
+            raise strandline.StoreUnavailableError("the process died here")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(compact_module, "activate", dies)
+            with pytest.raises(strandline.StoreUnavailableError):
+                wf.compact(2_000, through=40)
+        wf.append([strandline.message("assistant", f"late {number} {'y ' * 60}") for number in range(18)])
+        outcome = wf.compact(2_000, through=40)
+        assert (outcome.outcome, outcome.generation) == ("activated", 1)
+        assert outcome.tokens_after <= 2_000
+        assert wf.context(2_000).rung == "whole"
