@@ -9,15 +9,9 @@ from hypothesis import strategies as st
 
 import strandline
 from strandline.limits import APPEND_EVENTS_MAX, EVENT_REFS_MAX, KEY_CHARS_MAX
-from tests.unit.test_engine_stage import STORES, bounded, log_of, new_workflow, open_store
+from tests.unit.test_engine_stage import bounded, log_of, new_workflow
 
 SAY = strandline.message
-
-
-@pytest.fixture(scope="module", params=STORES)
-def db(request, tmp_path_factory):
-    with open_store(request.param, tmp_path_factory.mktemp("append")) as db:
-        yield db
 
 
 @pytest.fixture

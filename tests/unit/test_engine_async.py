@@ -13,17 +13,11 @@ import pytest
 import strandline
 from strandline.limits import ATTEMPTS_MAX
 from strandline.testing import ScriptedSummarizer, VirtualClock
-from tests.unit.test_engine_stage import STORES, lease_of, new_workflow, open_store, quiet, seen_of, talk, transaction
+from tests.unit.test_engine_stage import lease_of, new_workflow, quiet, seen_of, talk, transaction
 
 TRANSIENT = strandline.TransientSummarizerError("busy")
 GIVE_UP_S = 20.0  # what takes longer hangs
 STUCK_S = 4.0  # what takes longer waits for a thread that it will not get
-
-
-@pytest.fixture(scope="module", params=STORES)
-def db(request, tmp_path_factory):
-    with open_store(request.param, tmp_path_factory.mktemp("async")) as db:
-        yield db
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import strandline
 from strandline.limits import ATTEMPTS_MAX, REPLANS_MAX
 from strandline.testing import ScriptedSummarizer, VirtualClock
 from tests.unit.test_engine_stage import (
-    STORES,
     lease_of,
     new_workflow,
     open_store,
@@ -24,12 +23,6 @@ from tests.unit.test_engine_stage import (
 
 Draft, SAY = strandline.Draft, strandline.message
 TRANSIENT, MALFORMED = strandline.TransientSummarizerError("busy"), strandline.MalformedDraftError("cut")
-
-
-@pytest.fixture(scope="module", params=STORES)
-def db(request, tmp_path_factory):
-    with open_store(request.param, tmp_path_factory.mktemp("compact")) as db:
-        yield db
 
 
 @pytest.fixture

@@ -12,23 +12,15 @@ from strandline.limits import CONTEXT_BUDGET_TOKENS_MIN
 from strandline.model.context import PartKind
 from tests.unit.test_engine_stage import (
     CHECKERS,
-    STORES,
     WHOLE,
     bounded,
     logs,
     new_workflow,
-    open_store,
     quiet,
     talk,
 )
 
 CALL, RESULT, SAY = strandline.tool_call, strandline.tool_result, strandline.message
-
-
-@pytest.fixture(scope="module", params=STORES)
-def db(request, tmp_path_factory):
-    with open_store(request.param, tmp_path_factory.mktemp("context")) as db:
-        yield db
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ this file makes from the events alone.
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,25 +13,17 @@ import strandline
 from strandline.rules.verbatim import stands_verbatim
 from strandline.testing import ScriptedSummarizer
 from tests.unit.test_engine_stage import (
-    STORES,
     WHOLE,
     bounded,
     log_of,
     logs,
     new_workflow,
-    open_store,
     quiet,
     talk,
     transaction,
 )
 
 cuts = st.lists(st.tuples(st.integers(4, 20), st.integers(140, 900)), min_size=2, max_size=7)
-
-
-@pytest.fixture(scope="module", params=STORES)
-def db(request, tmp_path_factory):
-    with open_store(request.param, tmp_path_factory.mktemp("manifest")) as db:
-        yield db
 
 
 def sighted(db, wf, through: int) -> dict[str, int]:

@@ -12,7 +12,6 @@ import strandline
 from strandline.engine.lineage import add_entry
 from strandline.model.lineage import LineageEntry, LineageKind
 from tests.unit.test_engine_stage import (
-    STORES,
     lease_of,
     new_workflow,
     open_store,
@@ -23,12 +22,6 @@ from tests.unit.test_engine_stage import (
 )
 
 SAY = strandline.message
-
-
-@pytest.fixture(scope="module", params=STORES)
-def db(request, tmp_path_factory):
-    with open_store(request.param, tmp_path_factory.mktemp("recover")) as db:
-        yield db
 
 
 @pytest.fixture

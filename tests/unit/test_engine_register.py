@@ -7,15 +7,9 @@ import pytest
 from hypothesis import given
 
 import strandline
-from tests.unit.test_engine_stage import STORES, bounded, log_of, logs, new_workflow, open_store, standing
+from tests.unit.test_engine_stage import bounded, log_of, logs, new_workflow, standing
 
 CALL, RESULT, SAY = strandline.tool_call, strandline.tool_result, strandline.message
-
-
-@pytest.fixture(scope="module", params=STORES)
-def db(request, tmp_path_factory):
-    with open_store(request.param, tmp_path_factory.mktemp("register")) as db:
-        yield db
 
 
 @pytest.fixture

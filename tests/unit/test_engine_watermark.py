@@ -9,15 +9,9 @@ from hypothesis import strategies as st
 
 import strandline
 from strandline.model.context import PartKind
-from tests.unit.test_engine_stage import STORES, WHOLE, bounded, logs, new_workflow, open_store, talk
+from tests.unit.test_engine_stage import WHOLE, bounded, logs, new_workflow, talk
 
 CALL, RESULT, SAY = strandline.tool_call, strandline.tool_result, strandline.message
-
-
-@pytest.fixture(scope="module", params=STORES)
-def db(request, tmp_path_factory):
-    with open_store(request.param, tmp_path_factory.mktemp("watermark")) as db:
-        yield db
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from strandline.codec import job_id, read_body
 from strandline.engine.environment import Environment
 from strandline.engine.read_context import first_set
 from strandline.engine.reading import (
+    check_reach,
     find_view,
     open_calls_of,
     read_log,
@@ -19,7 +20,6 @@ from strandline.engine.reading import (
     to_source,
     visible,
 )
-from strandline.errors import CorruptRecordError
 from strandline.limits import EXPIRES_US_MAX, UNKNOWN_CALL_ANCHORS_MAX
 from strandline.model.candidate import CompactionPlan, CompactionRecipe
 from strandline.model.event import Event, SourceEvent
@@ -94,11 +94,7 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
         head = tx.log.head()
         view = find_view(tx, order.view, str(env.scope))
         base = read_summary(tx, view)
-        if view.watermark > head.revision:
-            raise CorruptRecordError(
-                f"its summary covers event {view.watermark}, but the log ends at {head.revision}",
-                place=f"view {view.name!r} of {env.scope.workflow!r}",
-            )
+        check_reach(view, head.revision, env.scope.workflow)
         tail = list(read_log(tx, view.watermark + 1, head.revision, env.scope.workflow))
         sources = [to_source(event, env.counter) for event in visible(view, tail)]
         tail_tokens = sum(source.tokens for source in sources)

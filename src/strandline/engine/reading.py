@@ -168,6 +168,19 @@ def check_summary(summary: Summary, place: str) -> None:
         )
 
 
+def check_reach(view: ViewHead, revision: int, workflow: str) -> None:
+    """Check that the log holds what the view's summary covers (I7).
+
+    Raises:
+        CorruptRecordError: the log ends before it.
+    """
+    if view.watermark > revision:
+        raise CorruptRecordError(
+            f"its summary covers event {view.watermark}, but the log ends at {revision}",
+            place=f"view {view.name!r} of {workflow!r}",
+        )
+
+
 def visible(view: ViewHead, events: Iterable[Event]) -> Iterator[Event]:
     """Yield the events that the view may read (I21)."""
     return (event for event in events if view.reads(event.audience))
@@ -178,11 +191,7 @@ def read_view(env: Environment, tx: Transaction, name: str) -> ContextView:
     head = tx.log.head()
     view = find_view(tx, name, str(env.scope))
     summary = read_summary(tx, view)
-    if view.watermark > head.revision:
-        raise CorruptRecordError(
-            f"its summary covers event {view.watermark}, but the log ends at {head.revision}",
-            place=f"view {view.name!r} of {env.scope.workflow!r}",
-        )
+    check_reach(view, head.revision, env.scope.workflow)
     events = read_log(tx, view.watermark + 1, head.revision, env.scope.workflow)
     tail = tuple(to_source(event, env.counter) for event in visible(view, events))
     return ContextView(
@@ -218,12 +227,6 @@ def register_event(event: Event) -> RegisterEvent:
         if event.kind in (EventKind.PIN, EventKind.UNPIN)
         else (),
     )
-
-
-def register_at(tx: Transaction, seq: int) -> Register:
-    """Return the register as of an event."""
-    facts = tx.register.as_of(seq) if seq else ()
-    return Register(facts, lambda call_id: tx.register.newest(FactKind.CALL, call_id))
 
 
 def standing_register(tx: Transaction) -> Register:

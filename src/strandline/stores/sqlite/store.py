@@ -16,7 +16,7 @@ from strandline.limits import STORE_BUSY_TIMEOUT_S, STORE_READERS_MAX
 from strandline.model.ids import Scope
 from strandline.model.lineage import WorkflowHead
 from strandline.ports import Clock, Entropy, Transaction
-from strandline.stores.migrate import pending, read_migrations
+from strandline.stores.migrate import Migration, pending, read_migrations
 from strandline.stores.sql.log import head_values
 from strandline.stores.sql.session import UNKNOWN_ID
 from strandline.stores.sql.transaction import SqlTransaction
@@ -96,7 +96,7 @@ class SqliteStore:
         if pending(migrations, applied):
             writer.execute("BEGIN IMMEDIATE")  # two processes may start at once: the second finds the work done
             try:
-                self._migrate(writer, entropy)
+                self._migrate(writer, migrations, entropy)
                 writer.execute("COMMIT")
             except BaseException:
                 writer.execute("ROLLBACK")
@@ -110,8 +110,7 @@ class SqliteStore:
     def _applied(self, writer: sqlite3.Connection) -> dict[int, bytes]:
         return dict(writer.execute("SELECT number, checksum FROM schema_migration"))
 
-    def _migrate(self, writer: sqlite3.Connection, entropy: Entropy) -> None:
-        migrations = read_migrations(resources.files("strandline.stores.sqlite").joinpath("migrations"))
+    def _migrate(self, writer: sqlite3.Connection, migrations: list[Migration], entropy: Entropy) -> None:
         writer.execute(
             "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
             " checksum BLOB NOT NULL, applied_us INTEGER NOT NULL) STRICT"
