@@ -12,6 +12,7 @@ from typing import Final
 
 import strandline
 from demo.facts import DroppedRow
+from strandline.engine.reading import read_log
 
 RECALLS_MAX: Final = 3_000
 _ADDED_BY_THE_IMPORT: Final = "abandoned"  # a restarted session closes its open calls; no line says so
@@ -22,7 +23,7 @@ def stored_events(db: strandline.Strandline, workflow: str) -> Iterator[tuple[st
     """Yield every event of a workflow in order, as the store holds it: kind, what stands beside the body, body."""
     scope = next(scope for scope in db.store.scopes("default") if scope.workflow == workflow)
     with db.store.read(scope) as tx:
-        for event in tx.log.read(1, tx.log.head().revision):
+        for event in read_log(tx, 1, tx.log.head().revision, workflow):
             yield (
                 event.kind.value,
                 repr((event.actor, event.audience, event.call_seq, event.envelope)),

@@ -15,7 +15,7 @@ TURN_MAX: Final = 2**62
 APPEND_EVENTS_MAX: Final = 10_000
 REFERENCE_CHARS_MAX: Final = 512
 JSON_DEPTH_MAX: Final = 200
-BODY_PLAIN_BYTES_MAX: Final = 160  # smaller bodies are stored as they are: zlib would not shrink them
+PLAIN_BYTES_MAX: Final = 40  # what is smaller is stored as it is: deflating would not shrink it
 LOG_PAGE_EVENTS: Final = 512
 
 # Import

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from strandline.model.candidate import Attempt, AttemptState, Candidate, CandidateState, Draft
 from strandline.model.checkpoint import Checkpoint
-from strandline.model.event import Event, SourceEvent
+from strandline.model.event import SourceEvent, StoredEvent
 from strandline.model.ids import Scope
 from strandline.model.lineage import LineageEntry, WorkflowHead
 from strandline.model.outcome import ForeignSummary
@@ -147,15 +147,15 @@ class LogFacet(Protocol):
         """Replace the head row."""
         ...
 
-    def insert(self, events: Sequence[Event]) -> None:
+    def insert(self, events: Sequence[StoredEvent]) -> None:
         """Add events. Raises KeyTakenError, and adds none, when one of the keys is taken."""
         ...
 
-    def read(self, from_seq: int, through_seq: int) -> Iterator[Event]:
+    def read(self, from_seq: int, through_seq: int) -> Iterator[StoredEvent]:
         """Yield the events from_seq..through_seq by seq, as stored: a missing one is simply not there."""
         ...
 
-    def by_keys(self, keys: Sequence[str]) -> dict[str, Event]:
+    def by_keys(self, keys: Sequence[str]) -> dict[str, StoredEvent]:
         """Return the events of the current branch that hold these keys."""
         ...
 
@@ -167,8 +167,11 @@ class LogFacet(Protocol):
 class RefFacet(Protocol):
     """The one table of reference texts, and the index of their sightings."""
 
-    def intern(self, texts: Sequence[str], next_id: int) -> dict[str, int]:
-        """Return the number of each text; new ones are numbered from `next_id` in the order given."""
+    def add(self, texts: Sequence[str], first_id: int, sightings: Sequence[tuple[int, int, bool]]) -> None:
+        """Number new texts from `first_id` on, in the order given, and index what a batch of events saw.
+
+        `sightings` are (ref_id, seq, declared) by seq; each lies behind all that were indexed before.
+        """
         ...
 
     def texts(self, ref_ids: Iterable[int]) -> dict[int, str]:
@@ -179,20 +182,24 @@ class RefFacet(Protocol):
         """Return the numbers of the texts that are known."""
         ...
 
-    def index(self, rows: Sequence[tuple[int, int, bool]]) -> None:
-        """Add sightings (ref_id, seq, declared)."""
-        ...
-
     def sightings(self, ref_id: int, through_seq: int, limit: int) -> list[tuple[int, bool]]:
         """Return the newest sightings (seq, declared) at or before through_seq, newest first."""
         ...
 
     def all_sightings(self) -> Iterator[tuple[int, int, bool]]:
-        """Yield all (seq, ref_id, declared) by seq; for `verify`."""
+        """Yield all (seq, ref_id, declared), in any order; for `verify`."""
         ...
 
-    def all_ids(self) -> Iterator[int]:
-        """Yield the number of every stored reference; for `verify`."""
+    def all_texts(self) -> Iterator[tuple[int, str | None]]:
+        """Yield every number with its text, by number; None: erased. For `verify`."""
+        ...
+
+    def check_keys(self) -> None:
+        """Check that every text leads to its number, and nothing else does; for `verify`.
+
+        Raises:
+            CorruptRecordError: one does not.
+        """
         ...
 
 
@@ -315,8 +322,10 @@ class SummaryFacet(Protocol):
         """
         ...
 
-    def dropped_by(self, summary_no: int, ref_id: int) -> int | None:
-        """Return the generation that dropped the reference, on the chain of the summary; None: it is not dropped."""
+    def dropped_by(self, summary_no: int, ref_ids: Collection[int]) -> dict[int, int]:
+        """Return the generation that dropped each reference, on the chain of the summary; one that is not dropped is
+        left out.
+        """
         ...
 
     def add_foreign(self, summaries: Sequence[ForeignSummary]) -> None:

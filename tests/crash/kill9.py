@@ -39,6 +39,7 @@ from typing import Final
 from program import STEPS, TENANT, WHOLE, WORKFLOW, Program
 
 import strandline
+from strandline.engine.reading import read_log
 from strandline.model.ids import Scope
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -75,7 +76,7 @@ def read_memory(db: strandline.Strandline) -> Memory:
     context = workflow.context(WHOLE)
     with db.store.read(Scope(tenant=TENANT, workflow=WORKFLOW)) as tx:
         head = tx.log.head()
-        log = tuple((event.seq, event.kind.value, event.key, event.body) for event in tx.log.read(1, head.revision))
+        log = tuple((e.seq, e.kind.value, e.key, e.body) for e in read_log(tx, 1, head.revision, WORKFLOW))
     recovery = workflow.recover(budget=WHOLE, dry_run=True) if head.revision else None
     return Memory(
         revision=head.revision,

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strandline
+from strandline.codec import decode_sightings
 from strandline.rules.verbatim import stands_verbatim
 from strandline.testing import ScriptedSummarizer
 from tests.unit.test_engine_stage import (
@@ -31,9 +32,9 @@ def sighted(db, wf, through: int) -> dict[str, int]:
     found: dict[str, int] = {}
     events = [event for event in log_of(db, wf) if event.seq <= through]
     with transaction(db, wf) as tx:
-        texts = tx.refs.texts({s.ref_id for event in events for s in event.sightings})
+        texts = tx.refs.texts({s.ref_id for event in events for s in decode_sightings(event.sightings)})
     for event in events:
-        for sighting in event.sightings:
+        for sighting in decode_sightings(event.sightings):
             found[texts[sighting.ref_id]] = event.seq
     return found
 

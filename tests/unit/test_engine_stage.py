@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 import strandline
+from strandline.engine.reading import read_log
 from strandline.model.ids import Scope
 from strandline.testing import SeededEntropy, VirtualClock
 
@@ -55,7 +56,7 @@ def transaction(db: strandline.Strandline, wf: strandline.Workflow, *, write: bo
 
 def log_of(db, wf) -> list:
     with transaction(db, wf) as tx:
-        return list(tx.log.read(1, tx.log.head().revision))
+        return list(read_log(tx, 1, tx.log.head().revision, wf.name))
 
 
 def standing(db, wf) -> set[tuple[str, str, str, str, int]]:

@@ -44,7 +44,7 @@ COUNTERS = [
 def event(seq: int, text: str, kind: EventKind = EventKind.MESSAGE, **fields: object) -> SourceEvent:
     role = Role.USER if kind is EventKind.MESSAGE else None
     made = SourceEvent(seq=seq, kind=kind, role=role, actor="", text=text, tokens=1, extracted=tuple(extract(text)))
-    return replace(made, **fields)  # type: ignore[arg-type]
+    return made._replace(**fields)
 
 
 def say(seq: int, text: str) -> SourceEvent:
@@ -240,7 +240,7 @@ def test_a_call_is_one_line_with_its_tool_and_its_short_arguments() -> None:
         "ok": True,
     }
     call = event(1, "{…}", EventKind.TOOL_CALL, tool="write_file", actor="coder", payload=payload)
-    call = replace(call, text='{"mode": 420}')
+    call = call._replace(text='{"mode": 420}')
     assert draft([call]) == "[1] coder(write_file)/tool_call: path: /srv/a.txt … mode: 420 … mia-3668 … line one …"
 
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from strandline.codec import body_digest, chain_event, encode_body, reference_source
+from strandline.codec import body_digest, chain_event, decode_sightings, encode_body, encode_record, reference_source
 from strandline.engine.environment import Environment, check_whole
-from strandline.engine.reading import find_view, register_event, standing_register
+from strandline.engine.reading import find_view, read_one, standing_register
 from strandline.errors import IdempotencyConflictError, InvalidInputError, StaleRevisionError
 from strandline.limits import (
     APPEND_EVENTS_MAX,
@@ -22,12 +22,13 @@ from strandline.limits import (
     NAME_CHARS_MAX,
     REFERENCE_CHARS_MAX,
 )
-from strandline.model.event import Appended, Basis, BodyFormat, Event, EventKind, NewEvent, Sighting
+from strandline.model.event import Appended, Basis, BodyFormat, Event, EventKind, NewEvent, Sighting, StoredEvent
 from strandline.model.ids import EVERYONE
-from strandline.model.register import Fact
+from strandline.model.register import Fact, RegisterStep
 from strandline.ports import KeyTakenError, Transaction
 from strandline.rules.anchors import forged_anchor
 from strandline.rules.references import extract, extract_json
+from strandline.rules.register import RegisterEvent
 
 _SUBJECT = ("subject",)
 _REQUIRED: Final = {
@@ -219,8 +220,11 @@ class LogWriter:
         """Add all, or none: KeyTakenError when a key is taken."""
         tx, head = self._tx, self._head
         texts = dict.fromkeys(ref for event in prepared for ref in (*event.declared, *event.extracted))
-        ref_ids = tx.refs.intern(list(texts), head.ref_id + 1)
-        events: list[Event] = []
+        ref_ids = tx.refs.find(list(texts))
+        new = [text for text in texts if text not in ref_ids]
+        ref_ids |= {text: ref_id for ref_id, text in enumerate(new, start=head.ref_id + 1)}
+        events: list[StoredEvent] = []
+        sightings: list[tuple[int, int, bool]] = []
         ended: list[Fact] = []
         begun: list[Fact] = []
         chain, now = head.chain, self._env.clock.now_us()
@@ -232,56 +236,60 @@ class LogWriter:
                 error.position = offset - 1
                 raise error
             known = max(known, *(ref_ids[ref] for ref in (*event.declared, *event.extracted)), known)
-            placed = self._place(event, head.revision + offset, ref_ids, now)
+            seq = head.revision + offset
+            seen = [Sighting(ref_ids[ref], True) for ref in event.declared]
+            seen += [Sighting(ref_ids[ref], False) for ref in event.extracted]
             try:
-                step = self._register.apply(register_event(placed))
+                step = self._register.apply(_register_event(event, seq, seen))
             except InvalidInputError as error:
                 error.position = offset - 1
                 raise
-            if step.call is not None:
-                placed = _answering(placed, step.call, late=step.late, audience=event.new.audience)
-            chain = chain_event(chain, placed)
-            events.append(replace(placed, chain=chain))
+            stored = self._store(event, seq, seen, step, now, chain)
+            chain = stored.chain
+            events.append(stored)
+            sightings += [(sighting.ref_id, seq, sighting.declared) for sighting in seen]
             ended.extend(step.ended)
             begun.extend(step.begun)
         tx.log.insert(events)
-        tx.refs.index([(s.ref_id, event.seq, s.declared) for event in events for s in event.sightings])
+        tx.refs.add(new, head.ref_id + 1, sightings)
         self._write_facts(begun, ended)
         self._head = replace(
             head,
             revision=head.revision + len(events),
             chain=chain,
             live_events=head.live_events + len(events),
-            ref_id=max(head.ref_id, max(ref_ids.values(), default=0)),
+            ref_id=head.ref_id + len(new),
         )
         tx.log.set_head(self._head)
         return Appended(seqs=tuple(event.seq for event in events), revision=self._head.revision, added=len(events))
 
-    def _place(self, event: PreparedEvent, seq: int, ref_ids: dict[str, int], now: int) -> Event:
-        salt = self._env.entropy.salt()
-        sightings = tuple(
-            Sighting(ref_id=ref_ids[ref], declared=declared)
-            for refs, declared in ((event.declared, True), (event.extracted, False))
-            for ref in refs
-        )
-        return Event(
-            seq=seq,
-            branch=self._head.branch,
-            kind=event.new.kind,
-            actor=event.new.actor,
-            audience=event.new.audience or EVERYONE,
+    def _store(
+        self,
+        event: PreparedEvent,
+        seq: int,
+        seen: Sequence[Sighting],
+        step: RegisterStep,
+        now: int,
+        chain: bytes,
+    ) -> StoredEvent:
+        """Return an event as it is stored; an answer is bound to its call, and inherits its audience (I21)."""
+        new = event.new
+        call = step.call
+        record = encode_record(
+            kind=new.kind,
             at_us=now,
-            key=event.new.key,
-            call_seq=None,
-            basis=self._basis,
-            envelope=event.new.envelope,
-            sightings=sightings,
             format=event.format,
-            body=event.body,
-            salt=salt,
-            body_digest=body_digest(salt, event.body),
-            chain=b"",
+            sightings=seen,
+            actor=new.actor,
+            audience=new.audience or (call.audience if call else EVERYONE),
+            envelope=new.envelope._replace(late=True) if step.late else new.envelope,
+            branch=self._head.branch,
+            call_seq=call.source_seq if call else None,
+            basis=self._basis,
         )
+        salt = self._env.entropy.salt()
+        chain = chain_event(chain, seq, new.key, record, body_digest(salt, event.body))
+        return StoredEvent(seq, new.key, record, event.body, salt, None, chain)
 
     def _write_facts(self, begun: Sequence[Fact], ended: Sequence[Fact]) -> None:
         """Write the register's changes; a fact that began and ended in this batch is written once, ended."""
@@ -290,14 +298,13 @@ class LogWriter:
         self._tx.register.begin([ends.get((fact.from_seq, fact.ordinal), fact) for fact in begun])
         self._tx.register.end([fact for place, fact in ends.items() if place not in fresh])
 
-    def _refuse_other_content(self, event: PreparedEvent, stored: Event) -> None:
+    def _refuse_other_content(self, event: PreparedEvent, stored: StoredEvent) -> None:
         """Compare a repeated key's content with what was stored first; after erasure there is nothing to compare."""
         if stored.body is None or stored.salt is None:
             return
-        declared = [sighting.ref_id for sighting in stored.sightings if sighting.declared]
-        if not _same_content(event, stored, stored.salt) or set(event.declared) != set(
-            self._tx.refs.texts(declared).values()
-        ):
+        first = read_one(self._tx, stored.seq, self._env.scope.workflow)
+        declared = [sighting.ref_id for sighting in decode_sightings(first.sightings) if sighting.declared]
+        if not _same_content(event, first) or set(event.declared) != set(self._tx.refs.texts(declared).values()):
             raise IdempotencyConflictError(
                 f"the key {event.new.key!r} is taken by event {stored.seq}, which has other content",
                 key=event.new.key or "",
@@ -305,13 +312,17 @@ class LogWriter:
             )
 
 
-def _answering(event: Event, call: Fact, *, late: bool, audience: str | None) -> Event:
-    """Bind an answer to its call; it inherits the call's audience where it names none (I21)."""
-    return replace(
-        event,
-        call_seq=call.source_seq,
-        audience=audience or call.audience,
-        envelope=replace(event.envelope, late=True) if late else event.envelope,
+def _register_event(event: PreparedEvent, seq: int, seen: Sequence[Sighting]) -> RegisterEvent:
+    """Return what the register needs of a new event."""
+    new = event.new
+    pins = new.kind in (EventKind.PIN, EventKind.UNPIN)
+    return RegisterEvent(
+        seq=seq,
+        kind=new.kind,
+        actor=new.actor,
+        audience=new.audience or EVERYONE,
+        envelope=new.envelope,
+        declared_ids=tuple(sighting.ref_id for sighting in seen if sighting.declared) if pins else (),
     )
 
 
@@ -321,11 +332,11 @@ def _audience(event: PreparedEvent, stored: Event) -> str:
     return event.new.audience or (stored.audience if inherits else EVERYONE)
 
 
-def _same_content(event: PreparedEvent, stored: Event, salt: bytes) -> bool:
+def _same_content(event: PreparedEvent, stored: Event) -> bool:
     return (
-        body_digest(salt, event.body) == stored.body_digest
+        event.body == stored.body
         and event.new.kind == stored.kind
         and event.new.actor == stored.actor
-        and event.new.envelope == replace(stored.envelope, late=event.new.envelope.late)
+        and event.new.envelope == stored.envelope._replace(late=event.new.envelope.late)
         and _audience(event, stored) == stored.audience
     )

@@ -77,7 +77,7 @@ def read_material(env: Environment, tx: Transaction, job: Job, part: SegmentJob)
         _check_sources(older.values(), part, events)
         digest = source_digest(EMPTY_SOURCE, (event.body_digest for event in events))
     else:
-        digest = source_digest(EMPTY_SOURCE, _digests_of(tx, job, part, events))
+        digest = source_digest(EMPTY_SOURCE, _digests_of(tx, job, part, events, env.scope.workflow))
     label = segment_label(part.from_seq, part.through_seq)
     return Material(
         label=label,
@@ -92,10 +92,10 @@ def read_material(env: Environment, tx: Transaction, job: Job, part: SegmentJob)
     )
 
 
-def _digests_of(tx: Transaction, job: Job, part: SegmentJob, events: Sequence[Event]) -> Iterable[bytes]:
+def _digests_of(tx: Transaction, job: Job, part: SegmentJob, events: Sequence[Event], workflow: str) -> Iterable[bytes]:
     """Return the body digests of the whole range, though only its end is shown in full."""
     through = events[0].seq - 1 if events else part.through_seq
-    for event in visible(job.view, tx.log.read(part.from_seq, through)):
+    for event in visible(job.view, read_log(tx, part.from_seq, through, workflow)):
         yield event.body_digest
     for event in events:
         yield event.body_digest

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from strandline.codec import job_id, read_body
+from strandline.codec import decode_sightings, job_id, read_body
 from strandline.engine.environment import Environment
 from strandline.engine.read_context import first_set
 from strandline.engine.reading import (
@@ -250,7 +250,7 @@ class _Facts:
             anchors=anchors,
             text=text,
             tokens=self._env.part_tokens(text),
-            ref_ids=frozenset(sighting.ref_id for event in events for sighting in event.sightings),
+            ref_ids=frozenset(sighting.ref_id for event in events for sighting in decode_sightings(event.sightings)),
             older_calls=tuple(self._anchor(fact, self._event(fact)) for fact in older),
         )
 

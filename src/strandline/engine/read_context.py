@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from strandline.codec import encode_text, leaf_text
 from strandline.engine.environment import PART_JOINT, Environment, part_tokens
-from strandline.engine.reading import find_view, read_view
+from strandline.engine.reading import check_sighted, find_view, read_one, read_view
 from strandline.errors import InvalidInputError, LastKnown, SummaryReconciliationError
 from strandline.limits import CONTEXT_BUDGET_TOKENS, NEEDS_MAX
 from strandline.model.context import ContextPart, ContextView, Omission, PartKind, Rung
@@ -94,7 +94,7 @@ def read_context(env: Environment, view: str, budget: int | None, needs: Sequenc
         context = assemble_context(snapshot, env.counter, check_budget(first_set(budget, own)))
         missing = missing_dependencies(needs, context.dependency_text) if needs else ()
         if missing:
-            raise _unmet(context, missing, last_known(tx, missing[0], snapshot))
+            raise _unmet(context, missing, last_known(tx, missing[0], snapshot, env.scope.workflow))
     env.emit("context", {"scope": str(env.scope), "tokens": context.tokens, "rung": context.rung.value})
     return context
 
@@ -139,19 +139,17 @@ def first_set(*budgets: int | None) -> int:
     return next((budget for budget in budgets if budget is not None), CONTEXT_BUDGET_TOKENS)
 
 
-def last_known(tx: Transaction, ref: str, snapshot: ContextView) -> LastKnown | None:
+def last_known(tx: Transaction, ref: str, snapshot: ContextView, workflow: str) -> LastKnown | None:
     """Return where a reference was last seen, or None when no event holds it (I11)."""
     ref_id = tx.refs.find([ref]).get(ref)
     if ref_id is None:
         return None
     for seq, _ in tx.refs.sightings(ref_id, snapshot.revision, 1):
-        event = next(tx.log.read(seq, seq), None)
+        event = read_one(tx, seq, workflow)
+        check_sighted(event, ref_id, ref)
         summary_no = snapshot.summary.summary_no if snapshot.summary else 0
-        return LastKnown(
-            seq=seq,
-            generation_dropped=tx.summaries.dropped_by(summary_no, ref_id) if summary_no else None,
-            event_kind=event.kind.value if event else "missing",
-        )
+        dropped_by = tx.summaries.dropped_by(summary_no, [ref_id]) if summary_no else {}
+        return LastKnown(seq=seq, generation_dropped=dropped_by.get(ref_id), event_kind=event.kind.value)
     return None
 
 

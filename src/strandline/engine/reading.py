@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from strandline.codec import EMPTY_CHAIN, body_digest, chain_event, read_body, text_digest
+from strandline.codec import EMPTY_CHAIN, decode_sightings, event_place, open_event, read_body, text_digest
 from strandline.engine.environment import Environment, part_tokens
 from strandline.errors import CorruptRecordError, TenantScopeError
 from strandline.model.context import ContextView
@@ -29,45 +28,45 @@ def read_log(tx: Transaction, from_seq: int, through_seq: int, workflow: str) ->
     """
     if through_seq < from_seq:
         return
-    chain = EMPTY_CHAIN
-    if from_seq > 1:
-        before = next(tx.log.read(from_seq - 1, from_seq - 1), None)
-        if before is None:
-            raise CorruptRecordError("the event is missing", place=f"event {from_seq - 1} of {workflow!r}")
-        chain = before.chain
+    chain = _chain_before(tx, from_seq, workflow)
     expected = from_seq
-    for event in tx.log.read(from_seq, through_seq):
-        place = f"event {expected} of {workflow!r}"
-        if event.seq != expected:
-            raise CorruptRecordError(f"the event is missing; the next one is {event.seq}", place=place)
-        check_event(event, chain, place)
+    for stored in tx.log.read(from_seq, through_seq):
+        if stored.seq != expected:
+            reason = f"the event is missing; the next one is {stored.seq}"
+            raise CorruptRecordError(reason, place=event_place(expected, workflow))
+        event = open_event(stored, chain, workflow)
         chain = event.chain
         expected += 1
         yield event
     if expected <= through_seq:
-        raise CorruptRecordError(
-            "the event is missing, and so is all after it", place=f"event {expected} of {workflow!r}"
-        )
+        raise CorruptRecordError("the event is missing, and so is all after it", place=event_place(expected, workflow))
     head = tx.log.head()
     if through_seq == head.revision and chain != head.chain:
         raise CorruptRecordError("the last event is not the one that the head names", place=f"workflow {workflow!r}")
 
 
-def check_event(event: Event, chain: bytes, place: str) -> None:
-    """Check one event against the chain value before it.
-
-    Raises:
-        CorruptRecordError: the body does not match its digest, or the record does not match the chain.
-    """
-    if event.body is not None and event.salt is not None and body_digest(event.salt, event.body) != event.body_digest:
-        raise CorruptRecordError("the body does not match its digest", place=place)
-    if chain_event(chain, event) != event.chain:
-        raise CorruptRecordError("the record does not match the chain", place=place)
+def _chain_before(tx: Transaction, seq: int, workflow: str) -> bytes:
+    if seq == 1:
+        return EMPTY_CHAIN
+    before = next(iter(tx.log.read(seq - 1, seq - 1)), None)
+    if before is None:
+        raise CorruptRecordError("the event is missing", place=event_place(seq - 1, workflow))
+    return before.chain
 
 
 def read_one(tx: Transaction, seq: int, workflow: str) -> Event:
     """Return one event, checked."""
     return next(read_log(tx, seq, seq, workflow))
+
+
+def check_sighted(event: Event, ref_id: int, ref: str) -> None:
+    """Check a hit of the index of sightings against its event (DESIGN §5).
+
+    Raises:
+        CorruptRecordError: the event does not hold the reference.
+    """
+    if all(sighting.ref_id != ref_id for sighting in decode_sightings(event.sightings)):
+        raise CorruptRecordError(f"it does not hold {ref!r}, as the index says", place=f"event {event.seq}")
 
 
 def to_source(event: Event, counter: TokenCounter) -> SourceEvent:
@@ -90,7 +89,7 @@ def to_source(event: Event, counter: TokenCounter) -> SourceEvent:
         payload=payload,
         late=envelope.late,
     )
-    return replace(source, tokens=part_tokens(counter, plain_text(source)))
+    return source._replace(tokens=part_tokens(counter, plain_text(source)))
 
 
 def with_references(
@@ -101,16 +100,17 @@ def with_references(
     `known` holds events, by seq, that were decoded already, without references.
     """
     seen = known or {}
-    texts = tx.refs.texts(sorted({sighting.ref_id for event in events for sighting in event.sightings}))
+    sighted = [decode_sightings(event.sightings) for event in events]
+    texts = tx.refs.texts({sighting.ref_id for sightings in sighted for sighting in sightings})
     sources = []
-    for event in events:
+    for event, sightings in zip(events, sighted, strict=True):
         declared: list[str] = []
         extracted: list[str] = []
-        for sighting in event.sightings:
+        for sighting in sightings:
             if sighting.ref_id in texts:  # an erased reference has no text
                 (declared if sighting.declared else extracted).append(texts[sighting.ref_id])
         source = seen.get(event.seq) or to_source(event, counter)
-        sources.append(replace(source, declared=tuple(declared), extracted=tuple(extracted)))
+        sources.append(source._replace(declared=tuple(declared), extracted=tuple(extracted)))
     return sources, {text: ref_id for ref_id, text in texts.items()}
 
 
@@ -223,7 +223,7 @@ def register_event(event: Event) -> RegisterEvent:
         actor=event.actor,
         audience=event.audience,
         envelope=event.envelope,
-        declared_ids=tuple(s.ref_id for s in event.sightings if s.declared)
+        declared_ids=tuple(s.ref_id for s in decode_sightings(event.sightings) if s.declared)
         if event.kind in (EventKind.PIN, EventKind.UNPIN)
         else (),
     )

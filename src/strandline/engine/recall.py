@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from strandline.codec import encode_text, read_body
 from strandline.engine.environment import Environment, check_whole
-from strandline.engine.reading import find_view, read_one, read_summary
-from strandline.errors import CorruptRecordError, InvalidInputError
+from strandline.engine.reading import check_sighted, find_view, read_one, read_summary
+from strandline.errors import InvalidInputError
 from strandline.limits import RECALL_HITS_MAX
 from strandline.model.outcome import RecallHit
 from strandline.model.summary import Manifest
@@ -33,8 +33,7 @@ def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) 
             return hits
         for seq, declared in tx.refs.sightings(ref_id, revision, limit):
             event = read_one(tx, seq, env.scope.workflow)
-            if all(sighting.ref_id != ref_id for sighting in event.sightings):
-                raise CorruptRecordError(f"it does not hold {ref!r}, as the index says", place=f"event {seq}")
+            check_sighted(event, ref_id, ref)
             if reader.reads(event.audience):
                 text = read_body(event)[0]
                 hits.append(RecallHit(seq=seq, kind=event.kind, actor=event.actor, text=text, declared=declared))

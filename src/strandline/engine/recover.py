@@ -153,7 +153,7 @@ def _decide(env: Environment, tx: Transaction, request: RecoveryRequest) -> Reco
     own = stored.budget if stored else None
     context = assemble_context(snapshot, env.counter, check_budget(first_set(request.budget, own)))
     state = decode_json(target.state, f"checkpoint {target.lineage_seq}") if target else None
-    _check_resumable(tx, request, target, state, basis, snapshot, context)
+    _check_resumable(tx, request, target, state, basis, snapshot, context, env.scope.workflow)
     restored = target is not None and not target.context_free
     if restored and basis is not None and basis.basis_revision is not None:
         context = _marked(context, basis.basis_revision)
@@ -258,11 +258,12 @@ def _check_resumable(
     basis: CheckpointView | None,
     snapshot: ContextView,
     context: Context,
+    workflow: str,
 ) -> None:
     """Ask the pure rule whether the agent may go on (I16)."""
     state_text = leaf_text(state) if target else ""
     missing = missing_dependencies(request.needs, context.dependency_text, state_text)
-    known = {ref: last_known(tx, ref, snapshot) for ref in missing}
+    known = {ref: last_known(tx, ref, snapshot, workflow) for ref in missing}
     resume_from_checkpoint(
         ResumePoint(
             generation=basis.generation if basis else snapshot.generation,

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import zip_longest
 
-from strandline.codec import EMPTY_CHAIN, RunningDigest
-from strandline.engine.reading import check_event, register_event
+from strandline.codec import (
+    EMPTY_CHAIN,
+    RunningDigest,
+    chain_event,
+    decode_event,
+    decode_sightings,
+    event_place,
+    stored_digest,
+)
+from strandline.engine.reading import read_log, register_event
 from strandline.errors import CorruptRecordError, StrandlineError
 from strandline.limits import LOG_PAGE_EVENTS
-from strandline.model.event import Event
+from strandline.model.event import Event, StoredEvent
 from strandline.model.ids import Scope
 from strandline.model.outcome import Problem
 from strandline.model.register import Fact
@@ -53,7 +60,7 @@ class LogFold:
     sighted: dict[int, tuple[int, int]] = field(default_factory=dict)  # ref_id -> first and last seq
     facts: list[Fact] = field(default_factory=list)
     erased: list[int] = field(default_factory=list)  # seqs without a body
-    sightings_digest: bytes = b""
+    sightings_digest: int = 0
 
 
 def fold_log(tx: Transaction, notes: Notes, progress: Progress | None) -> LogFold:
@@ -64,18 +71,17 @@ def fold_log(tx: Transaction, notes: Notes, progress: Progress | None) -> LogFol
     ended: list[Fact] = []
     sightings = RunningDigest()
     chain = EMPTY_CHAIN
-    for event in _readable_events(tx, head.revision, notes, fold):
-        try:
-            check_event(event, chain, f"event {event.seq} of {notes.scope.workflow!r}")
-        except CorruptRecordError as error:
-            notes.note(error)
-        chain = event.chain
+    for stored in _readable_events(tx, head.revision, notes, fold):
         fold.events += 1
+        event = _check(stored, chain, notes, fold)
+        chain = stored.chain
+        if event is None:
+            continue
         fold.digests.append(event.body_digest)
         fold.audiences.append(event.audience)
         if event.body is None:
             fold.erased.append(event.seq)
-        for sighting in sorted(event.sightings, key=lambda sighting: sighting.ref_id):
+        for sighting in decode_sightings(event.sightings):
             first, _ = fold.sighted.get(sighting.ref_id, (event.seq, 0))
             fold.sighted[sighting.ref_id] = (first, event.seq)
             sightings.add(event.seq, sighting.ref_id, sighting.declared)
@@ -92,17 +98,31 @@ def fold_log(tx: Transaction, notes: Notes, progress: Progress | None) -> LogFol
     return fold
 
 
-def _readable_events(tx: Transaction, revision: int, notes: Notes, fold: LogFold) -> Iterator[Event]:
+def _check(stored: StoredEvent, chain: bytes, notes: Notes, fold: LogFold) -> Event | None:
+    """Return the event, decoded; a damaged one is noted, and still gives what can be read of it."""
+    workflow = notes.scope.workflow
+    try:
+        digest = stored_digest(stored, workflow)
+        if chain_event(chain, stored.seq, stored.key, stored.record, digest) != stored.chain:
+            notes.say(event_place(stored.seq, workflow), "the event is not what was written")
+        return decode_event(stored, digest, workflow)
+    except CorruptRecordError as error:
+        fold.whole = False
+        notes.note(error)
+        return None
+
+
+def _readable_events(tx: Transaction, revision: int, notes: Notes, fold: LogFold) -> Iterator[StoredEvent]:
     """Yield what can be read, and note what can't: a damaged record hides none behind it."""
     expected = 1
     while expected <= revision:
         try:
-            for event in tx.log.read(expected, revision):
-                if event.seq != expected:
+            for stored in tx.log.read(expected, revision):
+                if stored.seq != expected:
                     fold.whole = False
-                    notes.say(f"event {expected} of {notes.scope.workflow!r}", _missing(expected, event.seq - 1))
-                expected = event.seq + 1
-                yield event
+                    notes.say(f"event {expected} of {notes.scope.workflow!r}", _missing(expected, stored.seq - 1))
+                expected = stored.seq + 1
+                yield stored
             if expected <= revision:
                 fold.whole = False
                 notes.say(f"event {expected} of {notes.scope.workflow!r}", _missing(expected, revision))
@@ -119,28 +139,28 @@ def _missing(first: int, last: int) -> str:
 
 def check_references(tx: Transaction, fold: LogFold, notes: Notes) -> None:
     """The index of sightings is what the events say, and every reference has its text (C3)."""
-    tx.refs.texts(tx.refs.all_ids())  # each row is checked against its digest
+    known = {ref_id for ref_id, _ in tx.refs.all_texts()}  # each block is checked against its digest
+    tx.refs.check_keys()
     if not fold.whole:
         return
     indexed = RunningDigest()
     for seq, ref_id, declared in tx.refs.all_sightings():
         indexed.add(seq, ref_id, declared)
     if indexed.value != fold.sightings_digest:
-        notes.say(f"event_ref of event {_first_difference(tx)}", "the index of sightings is not what the events say")
-    missing = sorted(fold.sighted.keys() - set(tx.refs.all_ids()))
+        place = _first_unindexed(tx, notes.scope.workflow)
+        notes.say(f"sightings of {place}", "the index of sightings is not what the events say")
+    missing = sorted(fold.sighted.keys() - known)
     if missing:
         notes.say(f"ref {missing[0]}", f"{len(missing)} sighted references are not stored")
 
 
-def _first_difference(tx: Transaction) -> int:
-    """Return the first event whose sightings are not those of the index."""
-    told = (
-        (event.seq, sighting.ref_id, sighting.declared)
-        for event in tx.log.read(1, tx.log.head().revision)
-        for sighting in sorted(event.sightings, key=lambda sighting: sighting.ref_id)
-    )
-    pairs = zip_longest(told, tx.refs.all_sightings())
-    return next((min(side[0] for side in pair if side is not None) for pair in pairs if pair[0] != pair[1]), 0)
+def _first_unindexed(tx: Transaction, workflow: str) -> str:
+    """Return the first event whose sightings the index does not hold."""
+    for event in read_log(tx, 1, tx.log.head().revision, workflow):
+        for ref_id, declared in decode_sightings(event.sightings):
+            if (event.seq, declared) not in tx.refs.sightings(ref_id, event.seq, 1):
+                return event_place(event.seq, workflow)
+    return f"no event of {workflow!r}: it holds too many"
 
 
 def check_register(tx: Transaction, fold: LogFold, notes: Notes) -> None:

@@ -13,7 +13,6 @@ All raise InvalidInputError, which names the argument, when an argument has the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypedDict, Unpack, overload
 
 from strandline.errors import InvalidInputError
@@ -174,7 +173,7 @@ def _event(
     thread: str | None = None,
 ) -> NewEvent:
     if thread is not None:
-        envelope = replace(envelope, thread=_named("thread", thread))
+        envelope = envelope._replace(thread=_named("thread", thread))
     return NewEvent(
         kind=kind,
         body=body,

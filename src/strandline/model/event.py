@@ -1,10 +1,15 @@
-"""Events: what a caller hands in, what the log holds, what a reader sees."""
+"""Events: what a caller hands in, what the log holds, what a reader sees.
+
+What exists once per event that is read is a named tuple: as immutable as the frozen dataclasses elsewhere, and made in
+a fifth of the time, which every read pays per event of its tail.
+"""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 class EventKind(enum.StrEnum):
@@ -46,8 +51,7 @@ class BodyFormat(enum.IntEnum):
     JSON = 1  # one JSON value: a string, or a content block in the shape of the Anthropic Messages API
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Envelope:
+class Envelope(NamedTuple):
     """What stands beside the body and is never erased: identifiers and times, no payload (I1, C31)."""
 
     role: Role | None = None
@@ -81,8 +85,7 @@ class NewEvent:
     refs: Sequence[str] = ()  # declared references
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class Sighting(NamedTuple):
     """A reference seen in an event: its number in the workflow, and how it was seen."""
 
     ref_id: int
@@ -98,24 +101,36 @@ class Basis:
     revision: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One immutable fact as the log holds it.
+class StoredEvent(NamedTuple):
+    """An event as a store keeps it: bytes, whose meaning the codec knows and whose chain the engine checks (I4).
 
-    `body` and `salt` are None after erasure; the digests stay, so that the chain still verifies (I1).
+    `body` and `salt` are None after erasure; then `body_digest` stands in their place, so that the chain still
+    verifies (I1). While the body is there its digest is computed, not stored.
     """
 
     seq: int
-    branch: int
+    key: str | None
+    record: bytes  # codec.records
+    body: bytes | None
+    salt: bytes | None
+    body_digest: bytes | None
+    chain: bytes
+
+
+class Event(NamedTuple):
+    """One immutable fact of the log, checked and decoded. `body` and `salt` are None after erasure."""
+
+    seq: int
+    key: str | None
     kind: EventKind
     actor: str
     audience: str
     at_us: int
-    key: str | None
+    branch: int
     call_seq: int | None  # the call that a result or an abandoned event speaks of
     basis: Basis | None
     envelope: Envelope
-    sightings: tuple[Sighting, ...]
+    sightings: bytes  # codec.decode_sightings
     format: BodyFormat
     body: bytes | None
     salt: bytes | None
@@ -123,8 +138,7 @@ class Event:
     chain: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceEvent:
+class SourceEvent(NamedTuple):
     """An event as a reader sees it: decoded text, named references. What summarizers, ledger and contexts work on."""
 
     seq: int

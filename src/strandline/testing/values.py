@@ -1,7 +1,8 @@
 """Valid values of the model, for tests.
 
 What `make_…` returns is well-formed, and the same for the same arguments; change what a test is about with
-`dataclasses.replace`. Digests are fillers of the right size: stores keep digests, the engine checks them.
+`dataclasses.replace`, or `_replace` for an event. Digests are fillers of the right size: stores keep digests, the
+engine checks them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from strandline.codec import body_digest
+from strandline.codec import encode_record
 from strandline.model.candidate import (
     Attempt,
     AttemptState,
@@ -21,7 +22,7 @@ from strandline.model.candidate import (
     SegmentJob,
 )
 from strandline.model.checkpoint import Checkpoint, CheckpointView
-from strandline.model.event import BodyFormat, Envelope, Event, EventKind, Role
+from strandline.model.event import BodyFormat, Envelope, EventKind, Role, StoredEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_VIEW, EVERYONE
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.outcome import ForeignSummary
@@ -44,25 +45,26 @@ def make_salt(*parts: object) -> bytes:
     return make_digest("salt", *parts)[:SALT_BYTES]
 
 
-def make_event(seq: int, *, body: bytes = b"a message", key: str | None = None, branch: int = 0) -> Event:
-    """Return a message by the user."""
-    salt = make_salt("event", seq)
-    return Event(
-        seq=seq,
-        branch=branch,
+def make_event(
+    seq: int, *, body: bytes = b"a message", key: str | None = None, record: bytes | None = None
+) -> StoredEvent:
+    """Return a message by the user, or what another record says."""
+    message = encode_record(
         kind=EventKind.MESSAGE,
+        at_us=START_US + seq,
+        format=BodyFormat.TEXT,
+        sightings=(),
         actor="user",
         audience=EVERYONE,
-        at_us=START_US + seq,
-        key=key,
-        call_seq=None,
-        basis=None,
         envelope=Envelope(role=Role.USER),
-        sightings=(),
-        format=BodyFormat.TEXT,
+    )
+    return StoredEvent(
+        seq=seq,
+        key=key,
+        record=message if record is None else record,
         body=body,
-        salt=salt,
-        body_digest=body_digest(salt, body),
+        salt=make_salt("event", seq),
+        body_digest=None,
         chain=make_digest("chain", seq, body),
     )
 

@@ -122,7 +122,7 @@ def read_event(line: Line) -> NewEvent:
     except InvalidInputError as error:
         raise line.fault(error.message) from error
     if isinstance(source_at, str):
-        event = replace(event, envelope=replace(event.envelope, source_at=source_at))
+        event = replace(event, envelope=event.envelope._replace(source_at=source_at))
     return event
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Final, TypeVar
@@ -11,7 +11,7 @@ from strandline.codec import EMPTY_CHAIN
 from strandline.errors import CorruptRecordError, InvalidInputError
 from strandline.model.candidate import Attempt, AttemptState, Candidate, CandidateState
 from strandline.model.checkpoint import Checkpoint
-from strandline.model.event import Event
+from strandline.model.event import StoredEvent
 from strandline.model.lineage import LineageEntry, WorkflowHead
 from strandline.model.outcome import ForeignSummary
 from strandline.model.register import Fact, FactKind, FactState
@@ -36,7 +36,7 @@ class MemoryLog(Facet):
     def set_head(self, head: WorkflowHead) -> None:
         self._tables.head.put(self._moment, ONLY, head)
 
-    def insert(self, events: Sequence[Event]) -> None:
+    def insert(self, events: Sequence[StoredEvent]) -> None:
         keys = [event.key for event in events if event.key is not None]
         if len(set(keys)) < len(keys) or self.by_keys(keys):
             raise KeyTakenError
@@ -44,10 +44,10 @@ class MemoryLog(Facet):
             self._tables.events.add(self._moment, event.seq, event)
         self._tables.event_count.put(self._moment, ONLY, self.count() + len(events))
 
-    def read(self, from_seq: int, through_seq: int) -> Iterator[Event]:
+    def read(self, from_seq: int, through_seq: int) -> Iterator[StoredEvent]:
         return iter(self._tables.events.range(self._moment, "log", from_seq, through_seq))
 
-    def by_keys(self, keys: Sequence[str]) -> dict[str, Event]:
+    def by_keys(self, keys: Sequence[str]) -> dict[str, StoredEvent]:
         return {key: event for key in keys for event in self._tables.events.newest(self._moment, "by_key", key)}
 
     def count(self) -> int:
@@ -57,14 +57,11 @@ class MemoryLog(Facet):
 class MemoryRefs(Facet):
     """`ports.RefFacet` in memory."""
 
-    def intern(self, texts: Sequence[str], next_id: int) -> dict[str, int]:
-        known = self.find(texts)
-        for text in texts:
-            if text not in known:
-                self._tables.refs.add(self._moment, next_id, (next_id, text))
-                known[text] = next_id
-                next_id += 1
-        return known
+    def add(self, texts: Sequence[str], first_id: int, sightings: Sequence[tuple[int, int, bool]]) -> None:
+        for ref_id, text in enumerate(texts, start=first_id):
+            self._tables.refs.add(self._moment, ref_id, (ref_id, text))
+        for ref_id, seq, declared in sightings:
+            self._tables.sightings.add(self._moment, (seq, ref_id), (seq, ref_id, declared))
 
     def texts(self, ref_ids: Iterable[int]) -> dict[int, str]:
         rows = (self._tables.refs.get(self._moment, ref_id) for ref_id in ref_ids)
@@ -73,10 +70,6 @@ class MemoryRefs(Facet):
     def find(self, texts: Sequence[str]) -> dict[str, int]:
         return {text: ref_id for text in texts for ref_id, _ in self._tables.refs.newest(self._moment, "text", text)}
 
-    def index(self, rows: Sequence[tuple[int, int, bool]]) -> None:
-        for ref_id, seq, declared in rows:
-            self._tables.sightings.add(self._moment, (seq, ref_id), (seq, ref_id, declared))
-
     def sightings(self, ref_id: int, through_seq: int, limit: int) -> list[tuple[int, bool]]:
         rows = self._tables.sightings.newest(self._moment, "ref", ref_id, (through_seq, ref_id), limit)
         return [(seq, declared) for seq, _, declared in rows]
@@ -84,8 +77,11 @@ class MemoryRefs(Facet):
     def all_sightings(self) -> Iterator[tuple[int, int, bool]]:
         return iter(self._tables.sightings.all(self._moment))
 
-    def all_ids(self) -> Iterator[int]:
-        return iter([ref_id for ref_id, _ in self._tables.refs.all(self._moment)])
+    def all_texts(self) -> Iterator[tuple[int, str | None]]:
+        return iter(self._tables.refs.all(self._moment))
+
+    def check_keys(self) -> None:
+        """Texts and numbers are one table here."""
 
 
 class MemoryRegister(Facet):
@@ -250,11 +246,14 @@ class MemorySummaries(Facet):
         ]
         return sorted(entries, key=lambda entry: (-entry.last_seq, entry.ref_id))
 
-    def dropped_by(self, summary_no: int, ref_id: int) -> int | None:
-        for summary in self._chain(summary_no):
-            if change := self._changes(summary.summary_no).get(ref_id):
-                return summary.generation if change.dropped else None
-        return None
+    def dropped_by(self, summary_no: int, ref_ids: Collection[int]) -> dict[int, int]:
+        found = {}
+        for ref_id in ref_ids:
+            changes = ((self._changes(link.summary_no).get(ref_id), link) for link in self._chain(summary_no))
+            newest = next(((change, link) for change, link in changes if change), None)
+            if newest and newest[0].dropped:
+                found[ref_id] = newest[1].generation
+        return found
 
     def _chain(self, summary_no: int) -> Iterator[Summary]:
         while summary := self.get(summary_no):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.model.candidate import Attempt, Candidate
 from strandline.model.checkpoint import Checkpoint
-from strandline.model.event import Event
+from strandline.model.event import StoredEvent
 from strandline.model.lineage import LineageEntry, LineageKind, WorkflowHead
 from strandline.model.outcome import ForeignSummary
 from strandline.model.register import Fact
@@ -20,7 +20,7 @@ class Tables:
     def __init__(self) -> None:
         self.head: Table[int, WorkflowHead] = Table("workflow")
         self.event_count: Table[int, int] = Table("event_count")
-        self.events: Table[int, Event] = Table("event", log=lambda event: ONLY, by_key=lambda event: event.key)
+        self.events: Table[int, StoredEvent] = Table("event", log=lambda event: ONLY, by_key=lambda event: event.key)
         self.refs: Table[int, tuple[int, str]] = Table("ref", text=lambda row: row[1])
         self.sightings: Table[tuple[int, int], tuple[int, int, bool]] = Table("event_ref", ref=lambda row: row[1])
         self.facts: Table[tuple[int, int], Fact] = Table(

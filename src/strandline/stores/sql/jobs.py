@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strandline.codec import pack, unpack
+from strandline.codec import fold, pack, unfold, unpack
 from strandline.errors import CorruptRecordError
 from strandline.model.candidate import (
     Attempt,
@@ -97,7 +97,7 @@ class SqlJobs:
             "ended_us": attempt.ended_us,
             "failure": attempt.failure.value if attempt.failure else None,
             "failure_text": attempt.failure_text,
-            "drafts": pack(attempt.drafts),
+            "drafts": fold(pack(attempt.drafts)),
             "draft_digest": attempt.draft_digest,
             "verdict": pack(attempt.verdict) if attempt.verdict else None,
             "summary_no": attempt.summary_no,
@@ -119,7 +119,7 @@ class SqlJobs:
             ended_us=ended_us,
             failure=FailureClass(failure) if failure else None,
             failure_text=failure_text,
-            drafts=unpack(drafts, tuple[Draft, ...], place),
+            drafts=unpack(unfold(drafts, place), tuple[Draft, ...], place),
             draft_digest=draft_digest,
             verdict=unpack(verdict, Verdict, place) if verdict else None,
             summary_no=summary_no,

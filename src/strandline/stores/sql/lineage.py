@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from strandline.codec import compress, decompress, pack, unpack
+from strandline.codec import fold, pack, unfold, unpack
 from strandline.model.checkpoint import Checkpoint, CheckpointView
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.stores.sql.session import Row, Session
@@ -77,7 +77,6 @@ class SqlCheckpoints:
         self._session = session
 
     def add(self, checkpoint: Checkpoint) -> None:
-        codec, state = compress(checkpoint.state)
         self._session.run(
             "add_checkpoint",
             lineage_seq=checkpoint.lineage_seq,
@@ -88,8 +87,7 @@ class SqlCheckpoints:
             context_free=int(checkpoint.context_free),
             in_flight=int(checkpoint.in_flight),
             views=pack(checkpoint.views),
-            codec=codec,
-            state=state,
+            state=fold(checkpoint.state),
             salt=checkpoint.salt,
             digest=checkpoint.digest,
         )
@@ -104,7 +102,7 @@ class SqlCheckpoints:
 
 
 def _to_checkpoint(row: Row) -> Checkpoint:
-    (name, lineage_seq, turn, revision, branch, context_free, in_flight, views, codec, state, salt, digest) = row
+    (name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, digest) = row
     place = f"checkpoint {lineage_seq}"
     return Checkpoint(
         name=name,
@@ -115,7 +113,7 @@ def _to_checkpoint(row: Row) -> Checkpoint:
         context_free=bool(context_free),
         in_flight=bool(in_flight),
         views=unpack(views, tuple[CheckpointView, ...], place),
-        state=decompress(codec, state, place),
+        state=unfold(state, place),
         salt=salt,
         digest=digest,
     )

@@ -2,7 +2,7 @@
 -- beside the lock or the compare-and-swap says why it is there. Each statement
 -- is bound to :tenant_id, but for those that find or make a tenant (I21).
 
--- ------------------------------------------------------------------------------------------ tenants, workflows, names
+-- ------------------------------------------------------------------------------------------ tenants, workflows
 
 -- name: find_tenant
 SELECT tenant_id FROM tenant WHERE name = :name
@@ -37,30 +37,19 @@ UPDATE workflow SET revision = :revision, chain = :chain, lineage_seq = :lineage
     branch = :branch, summary_no = :summary_no, ref_id = :ref_id, live_events = :live_events, row_digest = :row_digest
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
--- name: names
-SELECT name_id, name FROM name_dict WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
-
--- name: add_name
-INSERT INTO name_dict (tenant_id, workflow_id, name_id, name) VALUES (:tenant_id, :workflow_id, :name_id, :name)
-
 -- ------------------------------------------------------------------------------------------ log
 
 -- name: insert_event
-INSERT INTO event (tenant_id, workflow_id, seq, branch, kind, actor_id, audience_id, at_us, key, call_seq,
-    basis_view_id, basis_generation, basis_revision, envelope, refs, format, codec, body, salt, body_digest, chain)
-VALUES (:tenant_id, :workflow_id, :seq, :branch, :kind, :actor_id, :audience_id, :at_us, :key, :call_seq,
-    :basis_view_id, :basis_generation, :basis_revision, :envelope, :refs, :format, :codec, :body, :salt,
-    :body_digest, :chain)
+INSERT INTO event (tenant_id, workflow_id, seq, key, record, codec, body, salt, body_digest, chain)
+VALUES (:tenant_id, :workflow_id, :seq, :key, :record, :codec, :body, :salt, :body_digest, :chain)
 
 -- name: read_events
-SELECT seq, branch, kind, actor_id, audience_id, at_us, key, call_seq, basis_view_id, basis_generation,
-    basis_revision, envelope, refs, format, codec, body, salt, body_digest, chain
-FROM event
+SELECT seq, key, record, codec, body, salt, body_digest, chain FROM event
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND seq BETWEEN :from_seq AND :through_seq
 ORDER BY seq
 
 -- name: event_by_key
-SELECT seq FROM event
+SELECT seq, key, record, codec, body, salt, body_digest, chain FROM event
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND key = :key
 
 -- name: count_events
@@ -68,35 +57,45 @@ SELECT count(*) FROM event WHERE tenant_id = :tenant_id AND workflow_id = :workf
 
 -- ------------------------------------------------------------------------------------------ references
 
--- name: ref_by_text
-SELECT ref_id, row_digest FROM ref WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND text = :text
+-- name: add_ref_block
+INSERT INTO ref_block (tenant_id, workflow_id, first_id, texts, sightings, row_digest)
+VALUES (:tenant_id, :workflow_id, :first_id, :texts, :sightings, :row_digest)
 
--- name: ref_by_id
-SELECT text, row_digest FROM ref WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND ref_id = :ref_id
+-- The block that holds a number, if any does: the last one that begins at or before it.
+-- name: ref_block_of
+SELECT first_id, texts, sightings, row_digest FROM ref_block
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND first_id <= :ref_id
+ORDER BY first_id DESC LIMIT 1
 
--- name: refs_between
-SELECT ref_id, text, row_digest FROM ref
-WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND ref_id BETWEEN :first AND :last
+-- name: all_ref_blocks
+SELECT first_id, texts, sightings, row_digest FROM ref_block
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY first_id
 
--- name: add_ref
-INSERT INTO ref (tenant_id, workflow_id, ref_id, text, row_digest)
-VALUES (:tenant_id, :workflow_id, :ref_id, :text, :row_digest)
+-- name: add_ref_key
+INSERT INTO ref_key (tenant_id, workflow_id, digest, ref_id, proof)
+VALUES (:tenant_id, :workflow_id, :digest, :ref_id, :proof)
 
--- name: all_refs
-SELECT ref_id FROM ref WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY ref_id
+-- Eight at a time: a statement has its own cost, and most references of a batch are new.
+-- name: ref_keys
+SELECT digest, ref_id, proof FROM ref_key
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND digest IN (:d1, :d2, :d3, :d4, :d5, :d6, :d7, :d8)
+
+-- name: all_ref_keys
+SELECT digest, ref_id, proof FROM ref_key
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY ref_id
 
 -- name: add_sighting
-INSERT INTO event_ref (tenant_id, workflow_id, ref_id, seq, declared)
-VALUES (:tenant_id, :workflow_id, :ref_id, :seq, :declared)
+INSERT INTO ref_sighting (tenant_id, workflow_id, ref_id, first_seq, seqs, proof)
+VALUES (:tenant_id, :workflow_id, :ref_id, :first_seq, :seqs, :proof)
 
 -- name: sightings
-SELECT seq, declared FROM event_ref
-WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND ref_id = :ref_id AND seq <= :through_seq
-ORDER BY seq DESC LIMIT :limit
+SELECT first_seq, seqs, proof FROM ref_sighting
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND ref_id = :ref_id AND first_seq <= :through_seq
+ORDER BY first_seq DESC LIMIT :limit
 
 -- name: all_sightings
-SELECT seq, ref_id, declared FROM event_ref
-WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY seq, ref_id
+SELECT ref_id, first_seq, seqs, proof FROM ref_sighting
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY ref_id, first_seq
 
 -- ------------------------------------------------------------------------------------------ register
 
@@ -236,20 +235,16 @@ SELECT 1 FROM segment WHERE tenant_id = :tenant_id AND workflow_id = :workflow_i
 
 -- name: add_summary
 INSERT INTO summary (tenant_id, workflow_id, summary_no, summary_id, view, base_no, generation, compactions,
-    watermark, event_count, source_digest, depth, tokens, token_counter, anchors, ledger, anchors_text, ledger_text,
-    ref_ids, salt, text_digest, refs_seen, dropped_count, manifest_digest, revision, row_digest)
+    watermark, event_count, source_digest, depth, tokens, token_counter, segments, anchors, ledger, anchors_text,
+    ledger_text, ref_ids, salt, text_digest, refs_seen, dropped_count, manifest_digest, revision, row_digest)
 VALUES (:tenant_id, :workflow_id, :summary_no, :summary_id, :view, :base_no, :generation, :compactions,
-    :watermark, :event_count, :source_digest, :depth, :tokens, :token_counter, :anchors, :ledger, :anchors_text,
-    :ledger_text, :ref_ids, :salt, :text_digest, :refs_seen, :dropped_count, :manifest_digest, :revision,
+    :watermark, :event_count, :source_digest, :depth, :tokens, :token_counter, :segments, :anchors, :ledger,
+    :anchors_text, :ledger_text, :ref_ids, :salt, :text_digest, :refs_seen, :dropped_count, :manifest_digest, :revision,
     :row_digest)
-
--- name: add_summary_segment
-INSERT INTO summary_segment (tenant_id, workflow_id, summary_no, position, segment_id)
-VALUES (:tenant_id, :workflow_id, :summary_no, :position, :segment_id)
 
 -- name: summary
 SELECT summary_no, summary_id, view, base_no, generation, compactions, watermark, event_count, source_digest, depth,
-    tokens, token_counter, anchors, ledger, anchors_text, ledger_text, ref_ids, salt, text_digest, refs_seen,
+    tokens, token_counter, segments, anchors, ledger, anchors_text, ledger_text, ref_ids, salt, text_digest, refs_seen,
     dropped_count, manifest_digest, revision, row_digest
 FROM summary WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_no = :summary_no
 
@@ -260,62 +255,26 @@ SELECT summary_no FROM summary WHERE tenant_id = :tenant_id AND workflow_id = :w
 SELECT summary_no FROM summary
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_id = :summary_id
 
--- name: summary_segments
-SELECT s.segment_id, s.from_seq, s.through_seq, s.event_count, s.level, s.depth, s.tokens, s.source_tokens,
-    s.source_digest, s.text,    s.salt, s.text_digest, s.ref_ids, s.made_by, s.row_digest
-FROM summary_segment x JOIN segment s
-    ON s.tenant_id = x.tenant_id AND s.workflow_id = x.workflow_id AND s.segment_id = x.segment_id
-WHERE x.tenant_id = :tenant_id AND x.workflow_id = :workflow_id AND x.summary_no = :summary_no
-ORDER BY x.position
+-- name: segment
+SELECT segment_id, from_seq, through_seq, event_count, level, depth, tokens, source_tokens, source_digest, text, salt,
+    text_digest, ref_ids, made_by, row_digest
+FROM segment WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND segment_id = :segment_id
 
--- name: add_change
-INSERT INTO dropped_ref (tenant_id, workflow_id, ref_id, summary_no, dropped, last_seq, reason)
-VALUES (:tenant_id, :workflow_id, :ref_id, :summary_no, :dropped, :last_seq, :reason)
+-- name: add_changes
+INSERT INTO dropped_ref (tenant_id, workflow_id, summary_no, base_no, generation, changes, row_digest)
+VALUES (:tenant_id, :workflow_id, :summary_no, :base_no, :generation, :changes, :row_digest)
 
 -- name: changes
-SELECT ref_id, dropped, last_seq, reason FROM dropped_ref
-WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_no = :summary_no ORDER BY ref_id
-
--- The fold: of each reference the newest change along the chain of bases. A summary's number is greater than its
--- base's, so max() finds it.
--- name: manifest
-WITH RECURSIVE chain_of (summary_no, base_no, generation) AS (
-    SELECT summary_no, base_no, generation FROM summary
-    WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_no = :summary_no
-    UNION ALL
-    SELECT s.summary_no, s.base_no, s.generation FROM summary s JOIN chain_of c ON s.summary_no = c.base_no
-    WHERE s.tenant_id = :tenant_id AND s.workflow_id = :workflow_id
-), newest (ref_id, summary_no) AS (
-    SELECT d.ref_id, max(d.summary_no) FROM dropped_ref d JOIN chain_of c ON c.summary_no = d.summary_no
-    WHERE d.tenant_id = :tenant_id AND d.workflow_id = :workflow_id GROUP BY d.ref_id
-)
-SELECT r.text, d.ref_id, d.last_seq, c.generation, d.reason, r.row_digest
-FROM newest n
-JOIN dropped_ref d ON d.ref_id = n.ref_id AND d.summary_no = n.summary_no
-JOIN chain_of c ON c.summary_no = n.summary_no
-LEFT JOIN ref r ON r.ref_id = d.ref_id AND r.tenant_id = :tenant_id AND r.workflow_id = :workflow_id
-WHERE d.tenant_id = :tenant_id AND d.workflow_id = :workflow_id AND d.dropped = 1
-ORDER BY d.last_seq DESC, d.ref_id
-
--- name: dropped_by
-WITH RECURSIVE chain_of (summary_no, base_no, generation) AS (
-    SELECT summary_no, base_no, generation FROM summary
-    WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_no = :summary_no
-    UNION ALL
-    SELECT s.summary_no, s.base_no, s.generation FROM summary s JOIN chain_of c ON s.summary_no = c.base_no
-    WHERE s.tenant_id = :tenant_id AND s.workflow_id = :workflow_id
-)
-SELECT c.generation, d.dropped FROM chain_of c JOIN dropped_ref d ON d.summary_no = c.summary_no
-WHERE d.tenant_id = :tenant_id AND d.workflow_id = :workflow_id AND d.ref_id = :ref_id
-ORDER BY c.summary_no DESC LIMIT 1
+SELECT summary_no, base_no, generation, changes, row_digest FROM dropped_ref
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_no = :summary_no
 
 -- name: add_foreign
-INSERT INTO foreign_summary (tenant_id, workflow_id, key, through_seq, codec, text, detail, row_digest)
-VALUES (:tenant_id, :workflow_id, :key, :through_seq, :codec, :text, :detail, :row_digest)
+INSERT INTO foreign_summary (tenant_id, workflow_id, key, through_seq, text, detail, row_digest)
+VALUES (:tenant_id, :workflow_id, :key, :through_seq, :text, :detail, :row_digest)
 ON CONFLICT (tenant_id, workflow_id, key) DO NOTHING
 
 -- name: foreign
-SELECT key, through_seq, codec, text, detail, row_digest FROM foreign_summary
+SELECT key, through_seq, text, detail, row_digest FROM foreign_summary
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY through_seq, key
 
 -- ------------------------------------------------------------------------------------------ lineage, checkpoints
@@ -343,9 +302,9 @@ LIMIT 1
 
 -- name: add_checkpoint
 INSERT INTO checkpoint (tenant_id, workflow_id, lineage_seq, name, turn, revision, branch, context_free, in_flight,
-    views, codec, state, salt, digest)
+    views, state, salt, digest)
 VALUES (:tenant_id, :workflow_id, :lineage_seq, :name, :turn, :revision, :branch, :context_free, :in_flight,
-    :views, :codec, :state, :salt, :digest)
+    :views, :state, :salt, :digest)
 
 -- name: newest_checkpoint
 SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain
@@ -355,10 +314,10 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name AND
 ORDER BY lineage_seq DESC LIMIT 1
 
 -- name: checkpoint
-SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, codec, state, salt, digest
+SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, digest
 FROM checkpoint
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND lineage_seq = :lineage_seq
 
 -- name: all_checkpoints
-SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, codec, state, salt, digest
+SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, digest
 FROM checkpoint WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY lineage_seq

@@ -1,14 +1,36 @@
-"""The reference facet: the one table of texts, and the index of sightings."""
+"""The reference facet: blocks of texts, the way from a text to its number, and where each was seen.
+
+A batch of events writes one block: the texts that it brought, and where it saw them. A reference that is seen again
+later gets a row per batch. Seqs are kept as varints of 2·(seq − the one before) + declared.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
-from strandline.stores.sql.session import Session, check_seal, seal
+from strandline.codec import decode_varints, encode_varints, fold, keyed_number, pack, unfold, unpack
+from strandline.errors import CorruptRecordError
+from strandline.stores.sql.session import Row, Session, check_seal, seal
 
-BULK_REFS_MIN: Final = 64  # so many at once are read by their range, if it is not much wider
-BULK_SPREAD: Final = 8
+KEYS_AT_ONCE: Final = 8  # as many as the statement ref_keys takes
+_NO_DIGEST: Final = -1
+
+Seen = list[tuple[int, bool]]  # (seq, declared), oldest first
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    first_id: int
+    texts: list[str | None]
+    seen: bytes
+
+    @property
+    def end(self) -> int:
+        return self.first_id + len(self.texts)
 
 
 class SqlRefs:
@@ -17,52 +39,169 @@ class SqlRefs:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def intern(self, texts: Sequence[str], next_id: int) -> dict[str, int]:
-        numbers = self.find(texts)
-        new = [text for text in dict.fromkeys(texts) if text not in numbers]
-        rows = []
-        for ref_id, text in enumerate(new, start=next_id):
-            numbers[text] = ref_id
-            rows.append((ref_id, text, seal(self._session, "ref", (ref_id, text))))
-        self._session.run_many("add_ref", rows)
-        return numbers
+    # ------------------------------------------------------------------------------------------ writing
 
-    def texts(self, ref_ids: Iterable[int]) -> dict[int, str]:
-        wanted = set(ref_ids)
-        found = {}
-        if len(wanted) >= BULK_REFS_MIN and max(wanted) - min(wanted) < BULK_SPREAD * len(wanted):
-            for ref_id, text, digest in self._session.stream("refs_between", first=min(wanted), last=max(wanted)):
-                if ref_id in wanted:
-                    check_seal(self._session, "ref", (ref_id, text, digest), ref_id)
-                    if text is not None:
-                        found[ref_id] = text
-            return found
-        for ref_id in wanted:
-            for text, digest in self._session.rows("ref_by_id", ref_id=ref_id):
-                check_seal(self._session, "ref", (ref_id, text, digest), ref_id)
-                if text is not None:
-                    found[ref_id] = text
-        return found
+    def add(self, texts: Sequence[str], first_id: int, sightings: Sequence[tuple[int, int, bool]]) -> None:
+        seen: dict[int, Seen] = defaultdict(list)
+        for ref_id, seq, declared in sightings:
+            seen[ref_id].append((seq, declared))
+        if texts:
+            values = (first_id, fold(pack(list(texts))), fold(_encode_block(seen, first_id, len(texts))))
+            digest = seal(self._session, "ref_block", values)
+            self._session.run(
+                "add_ref_block", first_id=first_id, texts=values[1], sightings=values[2], row_digest=digest
+            )
+            keys = [
+                (self._digest(text), ref_id, self._proof(ref_id, text))
+                for ref_id, text in enumerate(texts, start=first_id)
+            ]
+            self._session.run_many("add_ref_key", sorted(keys))
+        again = [
+            (ref_id, where[0][0], data := _encode_seen(where, where[0][0]), self._row_proof(ref_id, where[0][0], data))
+            for ref_id, where in sorted(seen.items())
+            if not first_id <= ref_id < first_id + len(texts)
+        ]
+        self._session.run_many("add_sighting", again)
+
+    # ------------------------------------------------------------------------------------------ texts
 
     def find(self, texts: Sequence[str]) -> dict[str, int]:
+        by_digest: dict[int, list[str]] = defaultdict(list)
+        for text in dict.fromkeys(texts):
+            by_digest[self._digest(text)].append(text)
         found: dict[str, int] = {}
-        for text in texts:
-            for ref_id, digest in self._session.rows("ref_by_text", text=text):
-                check_seal(self._session, "ref", (ref_id, text, digest), ref_id)
-                found[text] = ref_id
+        digests = iter(by_digest)
+        while some := list(islice(digests, KEYS_AT_ONCE)):
+            some += [_NO_DIGEST] * (KEYS_AT_ONCE - len(some))
+            for digest, ref_id, proof in self._session.rows("ref_keys", **{f"d{i}": d for i, d in enumerate(some, 1)}):
+                known = self._proven(by_digest[digest], digest, ref_id, proof)
+                if known is not None:
+                    found[known] = ref_id
         return found
 
-    def index(self, rows: Sequence[tuple[int, int, bool]]) -> None:
-        self._session.run_many("add_sighting", rows)
+    def _proven(self, texts: Iterable[str], digest: int, ref_id: int, proof: int) -> str | None:
+        """Return the one of `texts` that has this number; None when another text has their digest."""
+        for candidate in texts:
+            if self._proof(ref_id, candidate) == proof:
+                return candidate
+        self._check_key(digest, ref_id, proof)
+        return None
+
+    def _check_key(self, digest: int, ref_id: int, proof: int) -> None:
+        text = self.texts([ref_id]).get(ref_id)
+        if text is None or (digest, proof) != (self._digest(text), self._proof(ref_id, text)):
+            raise CorruptRecordError("the key of the reference is not that of its text", place=f"ref_key {ref_id}")
+
+    def texts(self, ref_ids: Iterable[int]) -> dict[int, str]:
+        found: dict[int, str] = {}
+        block: _Block | None = None
+        for ref_id in sorted(set(ref_ids)):
+            if block is None or ref_id >= block.end:
+                block = self._block_of(ref_id)
+                if block is None:
+                    continue
+            text = block.texts[ref_id - block.first_id]
+            if text is not None:
+                found[ref_id] = text
+        return found
+
+    def all_texts(self) -> Iterator[tuple[int, str | None]]:
+        for block in map(self._to_block, self._session.stream("all_ref_blocks")):
+            yield from enumerate(block.texts, start=block.first_id)
+
+    def check_keys(self) -> None:
+        keys = 0
+        for digest, ref_id, proof in self._session.stream("all_ref_keys"):
+            self._check_key(digest, ref_id, proof)
+            keys += 1
+        texts = sum(text is not None for _, text in self.all_texts())
+        if keys != texts:
+            raise CorruptRecordError(f"{keys} keys for {texts} texts of references", place="ref_key")
+
+    def _block_of(self, ref_id: int) -> _Block | None:
+        """Return the block that holds the number, or None."""
+        for row in self._session.rows("ref_block_of", ref_id=ref_id):
+            block = self._to_block(row)
+            return block if ref_id < block.end else None
+        return None
+
+    def _to_block(self, row: Row) -> _Block:
+        first_id, texts, seen, _ = row
+        check_seal(self._session, "ref_block", row, first_id)
+        place = f"ref_block {first_id}"
+        return _Block(first_id, unpack(unfold(texts, place), list[str | None], place), unfold(seen, place))
+
+    # ------------------------------------------------------------------------------------------ sightings
 
     def sightings(self, ref_id: int, through_seq: int, limit: int) -> list[tuple[int, bool]]:
+        found: Seen = []
         rows = self._session.rows("sightings", ref_id=ref_id, through_seq=through_seq, limit=limit)
-        return [(seq, bool(declared)) for seq, declared in rows]
+        for first_seq, data, proof in rows:
+            found += reversed(self._to_seen(ref_id, first_seq, data, proof))
+        if len(found) < limit:
+            block = self._block_of(ref_id)
+            if block is not None:
+                found += reversed(_decode_block(block)[ref_id - block.first_id])
+        return [(seq, declared) for seq, declared in found if seq <= through_seq][:limit]
 
     def all_sightings(self) -> Iterator[tuple[int, int, bool]]:
-        for seq, ref_id, declared in self._session.stream("all_sightings"):
-            yield seq, ref_id, bool(declared)
+        for block in map(self._to_block, self._session.stream("all_ref_blocks")):
+            for ref_id, seen in enumerate(_decode_block(block), start=block.first_id):
+                for seq, declared in seen:
+                    yield seq, ref_id, declared
+        for ref_id, first_seq, data, proof in self._session.stream("all_sightings"):
+            for seq, declared in self._to_seen(ref_id, first_seq, data, proof):
+                yield seq, ref_id, declared
 
-    def all_ids(self) -> Iterator[int]:
-        for (ref_id,) in self._session.stream("all_refs"):
-            yield ref_id
+    def _to_seen(self, ref_id: int, first_seq: int, data: bytes, proof: int) -> Seen:
+        if self._row_proof(ref_id, first_seq, data) != proof:
+            place = f"ref_sighting {ref_id} from event {first_seq}"
+            raise CorruptRecordError("the row does not match its digest", place=place)
+        return _decode_seen(decode_varints(data), first_seq)
+
+    # ------------------------------------------------------------------------------------------ proofs
+
+    def _digest(self, text: str) -> int:
+        return keyed_number(self._session.digest_key, b"sl.ref.text", text.encode())
+
+    def _proof(self, ref_id: int, text: str) -> int:
+        return self._keyed(b"sl.ref.key", f"{ref_id},{text}".encode())
+
+    def _row_proof(self, ref_id: int, first_seq: int, data: bytes) -> int:
+        return self._keyed(b"sl.ref.seen", f"{ref_id},{first_seq},".encode() + data)
+
+    def _keyed(self, purpose: bytes, data: bytes) -> int:
+        tenant_id, workflow_id = self._session.ids
+        return keyed_number(self._session.digest_key, purpose, f"{tenant_id},{workflow_id},".encode() + data)
+
+
+def _encode_seen(seen: Seen, base: int) -> bytes:
+    numbers = []
+    for seq, declared in seen:
+        numbers.append((seq - base) << 1 | declared)
+        base = seq
+    return encode_varints(numbers)
+
+
+def _decode_seen(numbers: Iterable[int], base: int) -> Seen:
+    seen = []
+    for number in numbers:
+        base += number >> 1
+        seen.append((base, bool(number & 1)))
+    return seen
+
+
+def _encode_block(seen: dict[int, Seen], first_id: int, count: int) -> bytes:
+    """Encode where a batch saw its new references: the first seq, then of each their number and their seqs."""
+    new = [seen.get(ref_id, []) for ref_id in range(first_id, first_id + count)]
+    base = min((where[0][0] for where in new if where), default=0)
+    out = encode_varints([base])
+    for where in new:
+        out += encode_varints([len(where)]) + _encode_seen(where, base)
+    return out
+
+
+def _decode_block(block: _Block) -> list[Seen]:
+    numbers = iter(decode_varints(block.seen))
+    base = next(numbers)
+    return [_decode_seen(islice(numbers, next(numbers)), base) for _ in block.texts]

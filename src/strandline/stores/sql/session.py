@@ -16,6 +16,7 @@ class Session(Protocol):
     """One transaction on one connection, bound to one workflow. Statements are named as in queries.sql."""
 
     digest_key: bytes
+    ids: tuple[int, int]  # of tenant and workflow
 
     def rows(self, query: str, **parameters: object) -> list[Row]:
         """Run a query and return all rows."""
@@ -40,7 +41,7 @@ class Session(Protocol):
 
 def seal(session: Session, table: str, values: Sequence[object]) -> bytes:
     """Return the row digest of a row that is about to be written."""
-    return row_digest(session.digest_key, table, values)
+    return row_digest(session.digest_key, table, (*session.ids, *values))
 
 
 def check_seal(session: Session, table: str, row: Row, place: object) -> None:
@@ -49,37 +50,5 @@ def check_seal(session: Session, table: str, row: Row, place: object) -> None:
     Raises:
         CorruptRecordError: the row is not what was written (I4).
     """
-    if row_digest(session.digest_key, table, row[:-1]) != row[-1]:
+    if seal(session, table, row[:-1]) != row[-1]:
         raise CorruptRecordError("the row does not match its digest", place=f"{table} {place!r}")
-
-
-class Names:
-    """The dictionary of names of one workflow, read once per transaction."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._by_id: dict[int, str] | None = None
-        self._by_name: dict[str, int] = {}
-
-    def _load(self) -> dict[int, str]:
-        if self._by_id is None:
-            self._by_id = dict(self._session.rows("names"))
-            self._by_name = {name: name_id for name_id, name in self._by_id.items()}
-        return self._by_id
-
-    def name(self, name_id: int) -> str:
-        """Return the name with this number."""
-        try:
-            return self._load()[name_id]
-        except KeyError:
-            raise CorruptRecordError("the name is missing", place=f"name_dict {name_id}") from None
-
-    def number(self, name: str) -> int:
-        """Return the number of a name, giving it one if it has none."""
-        by_id = self._load()
-        if name not in self._by_name:
-            name_id = max(by_id, default=0) + 1
-            self._session.run("add_name", name_id=name_id, name=name)
-            by_id[name_id] = name
-            self._by_name[name] = name_id
-        return self._by_name[name]

@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
-from strandline.codec import compress, decode_json, decompress, encode_json, pack, unpack
+from strandline.codec import decode_json, encode_json, fold, pack, unfold, unpack
 from strandline.errors import CorruptRecordError
 from strandline.model.outcome import ForeignSummary
 from strandline.model.segment import Segment, SegmentHead
 from strandline.model.summary import Anchor, DroppedRef, LedgerEntry, ManifestEntry, Summary
-from strandline.stores.sql.rows import DROP_CODES, DROP_REASONS
+from strandline.stores.sql.manifest import decode_changes, encode_changes
+from strandline.stores.sql.refs import SqlRefs
 from strandline.stores.sql.session import Row, Session, check_seal, seal
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """What one summary changed in the manifest of its base."""
+
+    base_no: int
+    generation: int
+    changes: list[DroppedRef]
 
 
 class SqlSummaries:
     """`ports.SummaryFacet` over SQL."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, refs: SqlRefs) -> None:
         self._session = session
+        self._refs = refs
 
     def add(self, summary: Summary, dropped: Sequence[DroppedRef]) -> None:
         for segment in summary.segments:
             if not self._session.rows("segment_exists", segment_id=segment.head.segment_id):
                 self._session.run("add_segment", **self._segment_row(segment))
         self._session.run("add_summary", **self._summary_row(summary))
-        for position, segment in enumerate(summary.segments):
-            self._session.run(
-                "add_summary_segment",
-                summary_no=summary.summary_no,
-                position=position,
-                segment_id=segment.head.segment_id,
-            )
-        rows = [(d.ref_id, summary.summary_no, int(d.dropped), d.last_seq, DROP_CODES[d.reason]) for d in dropped]
-        self._session.run_many("add_change", rows)
+        values = (summary.summary_no, summary.base_no, summary.generation, fold(encode_changes(dropped)))
+        self._session.run(
+            "add_changes",
+            summary_no=summary.summary_no,
+            base_no=summary.base_no,
+            generation=summary.generation,
+            changes=values[-1],
+            row_digest=seal(self._session, "dropped_ref", values),
+        )
 
     def get(self, summary_no: int) -> Summary | None:
         rows = self._session.rows("summary", summary_no=summary_no)
@@ -46,57 +58,88 @@ class SqlSummaries:
         return self.get(rows[0][0]) if rows else None
 
     def changes(self, summary_no: int) -> list[DroppedRef]:
-        return [
-            DroppedRef(ref_id=ref_id, dropped=bool(dropped), last_seq=last_seq, reason=DROP_REASONS[reason])
-            for ref_id, dropped, last_seq, reason in self._session.rows("changes", summary_no=summary_no)
-        ]
+        link = self._link(summary_no)
+        return link.changes if link else []
 
     def manifest(self, summary_no: int) -> list[ManifestEntry]:
-        entries = []
-        for text, ref_id, last_seq, generation, reason, digest in self._session.rows("manifest", summary_no=summary_no):
-            if digest is None:
-                raise CorruptRecordError("the reference is missing", place=f"ref {ref_id}")
-            check_seal(self._session, "ref", (ref_id, text, digest), ref_id)
-            entries.append(
-                ManifestEntry(
-                    ref=text,
-                    ref_id=ref_id,
-                    last_seq=last_seq,
-                    generation_dropped=generation,
-                    reason=DROP_REASONS[reason],
-                )
+        dropped = [(change, at) for change, at in self._newest_changes(summary_no) if change.dropped]
+        texts = self._refs.texts(change.ref_id for change, _ in dropped)
+        entries = [
+            ManifestEntry(
+                ref=texts.get(change.ref_id),
+                ref_id=change.ref_id,
+                last_seq=change.last_seq,
+                generation_dropped=generation,
+                reason=change.reason,
             )
-        return entries
+            for change, generation in dropped
+        ]
+        return sorted(entries, key=lambda entry: (-entry.last_seq, entry.ref_id))
 
-    def dropped_by(self, summary_no: int, ref_id: int) -> int | None:
-        rows = self._session.rows("dropped_by", summary_no=summary_no, ref_id=ref_id)
-        return rows[0][0] if rows and rows[0][1] else None
+    def dropped_by(self, summary_no: int, ref_ids: Collection[int]) -> dict[int, int]:
+        wanted = set(ref_ids)
+        return {
+            change.ref_id: generation
+            for change, generation in self._newest_changes(summary_no, wanted)
+            if change.dropped
+        }
+
+    def _newest_changes(self, summary_no: int, wanted: set[int] | None = None) -> Iterator[tuple[DroppedRef, int]]:
+        """Yield of each reference the newest change along the chain of bases, with the generation that it became."""
+        met: set[int] = set()
+        while summary_no and (wanted is None or met < wanted):
+            link = self._link(summary_no)
+            if link is None:
+                return
+            for change in link.changes:
+                if change.ref_id not in met and (wanted is None or change.ref_id in wanted):
+                    met.add(change.ref_id)
+                    yield change, link.generation
+            summary_no = link.base_no
+
+    def _link(self, summary_no: int) -> _Link | None:
+        """Return a summary's own changes; None at a summary that is not there.
+
+        Raises:
+            CorruptRecordError: the summary is there, its changes are not.
+        """
+        rows = self._session.rows("changes", summary_no=summary_no)
+        if not rows:
+            if self._session.rows("summary", summary_no=summary_no):
+                raise CorruptRecordError("the changes of the manifest are missing", place=f"dropped_ref {summary_no}")
+            return None
+        _, base_no, generation, changes, _ = rows[0]
+        check_seal(self._session, "dropped_ref", rows[0], summary_no)
+        return _Link(base_no, generation, decode_changes(unfold(changes, f"dropped_ref {summary_no}")))
 
     def add_foreign(self, summaries: Sequence[ForeignSummary]) -> None:
         for summary in summaries:
-            codec, text = compress(summary.text.encode())
-            values = (summary.key, summary.through_seq, codec, text, encode_json(summary.detail))
+            values = (
+                summary.key,
+                summary.through_seq,
+                fold(summary.text.encode()),
+                encode_json(summary.detail),
+            )
             self._session.run(
                 "add_foreign",
                 key=summary.key,
                 through_seq=summary.through_seq,
-                codec=codec,
-                text=text,
-                detail=values[-1],
+                text=values[2],
+                detail=values[3],
                 row_digest=seal(self._session, "foreign_summary", values),
             )
 
     def foreign(self) -> list[ForeignSummary]:
         found = []
         for row in self._session.rows("foreign"):
-            key, through_seq, codec, text, detail, _ = row
+            key, through_seq, text, detail, _ = row
             check_seal(self._session, "foreign_summary", row, key)
             place = f"foreign_summary {key!r}"
             found.append(
                 ForeignSummary(
                     key=key,
                     through_seq=through_seq,
-                    text=decompress(codec, text, place).decode(),
+                    text=unfold(text, place).decode(),
                     detail=decode_json(detail, place),
                 )
             )
@@ -114,18 +157,25 @@ class SqlSummaries:
             "tokens": head.tokens,
             "source_tokens": head.source_tokens,
             "source_digest": segment.source_digest,
-            "text": segment.text.encode(),
+            "text": fold(segment.text.encode()),
             "salt": segment.salt,
             "text_digest": segment.text_digest,
-            "ref_ids": pack(segment.ref_ids),
+            "ref_ids": fold(pack(segment.ref_ids)),
             "made_by": segment.made_by,
         }
         return row | {"row_digest": seal(self._session, "segment", list(row.values()))}
+
+    def _segment(self, segment_id: str) -> Segment:
+        rows = self._session.rows("segment", segment_id=segment_id)
+        if not rows:
+            raise CorruptRecordError("the segment is missing", place=f"segment {segment_id!r}")
+        return self._to_segment(rows[0])
 
     def _to_segment(self, row: Row) -> Segment:
         segment_id, from_seq, through_seq, event_count, level, depth, tokens, source_tokens = row[:8]
         source_digest, text, salt, text_digest, ref_ids, made_by, _ = row[8:]
         check_seal(self._session, "segment", row, segment_id)
+        place = f"segment {segment_id!r}"
         return Segment(
             head=SegmentHead(
                 segment_id=segment_id,
@@ -138,10 +188,10 @@ class SqlSummaries:
             ),
             event_count=event_count,
             source_digest=source_digest,
-            text=text.decode(),
+            text=unfold(text, place).decode(),
             salt=salt,
             text_digest=text_digest,
-            ref_ids=unpack(ref_ids, tuple[int, ...], f"segment {segment_id!r}"),
+            ref_ids=unpack(unfold(ref_ids, place), tuple[int, ...], place),
             made_by=made_by,
         )
 
@@ -159,11 +209,12 @@ class SqlSummaries:
             "depth": summary.depth,
             "tokens": summary.tokens,
             "token_counter": summary.token_counter,
-            "anchors": pack(summary.anchors),
-            "ledger": pack(summary.ledger),
-            "anchors_text": summary.anchors_text.encode(),
-            "ledger_text": summary.ledger_text.encode(),
-            "ref_ids": pack(summary.ref_ids),
+            "segments": fold(pack([segment.head.segment_id for segment in summary.segments])),
+            "anchors": fold(pack(summary.anchors)),
+            "ledger": fold(pack(summary.ledger)),
+            "anchors_text": fold(summary.anchors_text.encode()),
+            "ledger_text": fold(summary.ledger_text.encode()),
+            "ref_ids": fold(pack(summary.ref_ids)),
             "salt": summary.salt,
             "text_digest": summary.text_digest,
             "refs_seen": summary.refs_seen,
@@ -175,11 +226,10 @@ class SqlSummaries:
 
     def _to_summary(self, row: Row) -> Summary:
         (summary_no, summary_id, view, base_no, generation, compactions, watermark, event_count, source) = row[:9]
-        (depth, tokens, counter, anchors, ledger, anchors_text, ledger_text, ref_ids) = row[9:17]
-        (salt, text_digest, refs_seen, dropped_count, manifest_digest, revision, _) = row[17:]
+        (depth, tokens, counter, segments, anchors, ledger, anchors_text, ledger_text, ref_ids) = row[9:18]
+        (salt, text_digest, refs_seen, dropped_count, manifest_digest, revision, _) = row[18:]
         check_seal(self._session, "summary", row, summary_no)
         place = f"summary {summary_no}"
-        segments = self._session.rows("summary_segments", summary_no=summary_no)
         return Summary(
             summary_no=summary_no,
             summary_id=summary_id,
@@ -193,12 +243,12 @@ class SqlSummaries:
             depth=depth,
             tokens=tokens,
             token_counter=counter,
-            segments=tuple(self._to_segment(segment) for segment in segments),
-            anchors=unpack(anchors, tuple[Anchor, ...], place),
-            ledger=unpack(ledger, tuple[LedgerEntry, ...], place),
-            anchors_text=anchors_text.decode(),
-            ledger_text=ledger_text.decode(),
-            ref_ids=unpack(ref_ids, tuple[int, ...], place),
+            segments=tuple(map(self._segment, unpack(unfold(segments, place), list[str], place))),
+            anchors=unpack(unfold(anchors, place), tuple[Anchor, ...], place),
+            ledger=unpack(unfold(ledger, place), tuple[LedgerEntry, ...], place),
+            anchors_text=unfold(anchors_text, place).decode(),
+            ledger_text=unfold(ledger_text, place).decode(),
+            ref_ids=unpack(unfold(ref_ids, place), tuple[int, ...], place),
             salt=salt,
             text_digest=text_digest,
             refs_seen=refs_seen,

@@ -8,7 +8,7 @@ from strandline.stores.sql.lineage import SqlCheckpoints, SqlLineage
 from strandline.stores.sql.log import SqlLog
 from strandline.stores.sql.refs import SqlRefs
 from strandline.stores.sql.register import SqlRegister
-from strandline.stores.sql.session import Names, Session
+from strandline.stores.sql.session import Session
 from strandline.stores.sql.summaries import SqlSummaries
 from strandline.stores.sql.views import SqlViews
 
@@ -17,11 +17,11 @@ class SqlTransaction:
     """`ports.Transaction` over SQL."""
 
     def __init__(self, session: Session, scope: Scope) -> None:
-        self.log = SqlLog(session, Names(session), scope)
+        self.log = SqlLog(session, scope)
         self.refs = SqlRefs(session)
         self.register = SqlRegister(session)
         self.views = SqlViews(session)
         self.jobs = SqlJobs(session)
-        self.summaries = SqlSummaries(session)
+        self.summaries = SqlSummaries(session, self.refs)
         self.lineage = SqlLineage(session)
         self.checkpoints = SqlCheckpoints(session)

@@ -38,7 +38,7 @@ class SqliteSession:
         self.digest_key = digest_key
         self.over = False
         self._connection = connection
-        self._ids = ids
+        self.ids = ids
         self._path = path
 
     @contextmanager
@@ -53,7 +53,7 @@ class SqliteSession:
     def _execute(self, query: str, parameters: dict[str, object]) -> sqlite3.Cursor:
         if self.over:
             raise StoreUnavailableError(f"{self._path}: the transaction is over")
-        parameters["tenant_id"], parameters["workflow_id"] = self._ids
+        parameters["tenant_id"], parameters["workflow_id"] = self.ids
         try:
             return self._connection.execute(QUERIES[query].text, parameters)
         except sqlite3.Error as error:
@@ -78,13 +78,13 @@ class SqliteSession:
 
     def run_many(self, query: str, rows: Iterable[Sequence[object]]) -> None:
         with self._guarded():
-            self._connection.executemany(_numbered(query), [(*self._ids, *row) for row in rows])
+            self._connection.executemany(_numbered(query), [(*self.ids, *row) for row in rows])
 
     def insert_events(self, rows: Sequence[Sequence[object]]) -> None:
         with self._guarded():
             self._connection.execute("SAVEPOINT insert_events")
             try:
-                self._connection.executemany(_numbered("insert_event"), [(*self._ids, *row) for row in rows])
+                self._connection.executemany(_numbered("insert_event"), [(*self.ids, *row) for row in rows])
             except sqlite3.IntegrityError as error:
                 self._connection.execute("ROLLBACK TO insert_events")
                 self._connection.execute("RELEASE insert_events")

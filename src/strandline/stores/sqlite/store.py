@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
-from strandline.codec import DIGEST_BYTES, EMPTY_CHAIN, row_digest
+from strandline.codec import DIGEST_BYTES, EMPTY_CHAIN
 from strandline.errors import CorruptRecordError, InvalidInputError, OutcomeUnknownError, StoreUnavailableError
 from strandline.limits import STORE_BUSY_TIMEOUT_S, STORE_READERS_MAX
 from strandline.model.ids import Scope
 from strandline.model.lineage import WorkflowHead
 from strandline.ports import Clock, Entropy, Transaction
 from strandline.stores.migrate import Migration, pending, read_migrations
-from strandline.stores.sql.log import head_values
+from strandline.stores.sql.log import head_digest
 from strandline.stores.sql.session import UNKNOWN_ID
 from strandline.stores.sql.transaction import SqlTransaction
 from strandline.stores.sqlite.session import QUERIES, SqliteSession, map_error
@@ -213,14 +213,14 @@ class SqliteStore:
             )
             tenant_id, _ = self._find(connection, scope)
         if workflow_id == UNKNOWN_ID:
-            empty = head_values(scope, WorkflowHead(chain=EMPTY_CHAIN, lineage_chain=EMPTY_CHAIN))
+            empty = WorkflowHead(chain=EMPTY_CHAIN, lineage_chain=EMPTY_CHAIN)
             connection.execute(
                 QUERIES["add_workflow"].text,
                 {
                     "tenant_id": tenant_id,
                     "name": scope.workflow,
                     "chain": EMPTY_CHAIN,
-                    "row_digest": row_digest(self.digest_key, "workflow", empty),
+                    "row_digest": head_digest(self.digest_key, scope, empty),
                 },
             )
             _, workflow_id = self._find(connection, scope)
@@ -293,11 +293,11 @@ def _roll_back(connection: sqlite3.Connection) -> None:
 
 
 def _statements(script: str) -> list[str]:
-    """Split a migration into statements; triggers hold semicolons of their own."""
+    """Split a migration into statements; triggers hold semicolons of their own. Comments stay out of the store."""
     statements, current = [], ""
     for line in script.splitlines(keepends=True):
-        current += line
+        current += line.split("--")[0].rstrip() + "\n"
         if sqlite3.complete_statement(current):
-            statements.append(current)
+            statements.append(current.strip())
             current = ""
     return statements

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from strandline.model.candidate import Attempt, AttemptState, CandidateState, Draft, Verdict
-from strandline.model.event import Event
+from strandline.model.event import StoredEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_VIEW, Scope
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.register import FactKind
@@ -55,7 +55,7 @@ class Prepared:
         )
 
 
-def append(tx: Transaction, count: int = 1, mark: str = "event") -> list[Event]:
+def append(tx: Transaction, count: int = 1, mark: str = "event") -> list[StoredEvent]:
     """Append events, with the mark in their keys and bodies."""
     head = tx.log.head()
     seqs = range(head.revision + 1, head.revision + count + 1)
@@ -69,9 +69,11 @@ def append(tx: Transaction, count: int = 1, mark: str = "event") -> list[Event]:
 def intern(tx: Transaction, *texts: str) -> dict[str, int]:
     """Number references as the engine does: from the head's counter on."""
     head = tx.log.head()
-    numbers = tx.refs.intern(texts, head.ref_id + 1)
-    tx.log.set_head(replace(head, ref_id=max(head.ref_id, *numbers.values())))
-    return numbers
+    known = tx.refs.find(texts)
+    new = [text for text in dict.fromkeys(texts) if text not in known]
+    tx.refs.add(new, head.ref_id + 1, ())
+    tx.log.set_head(replace(head, ref_id=head.ref_id + len(new)))
+    return known | {text: number for number, text in enumerate(new, start=head.ref_id + 1)}
 
 
 def record(
@@ -158,8 +160,11 @@ def activate(tx: Transaction, changes: Sequence[DroppedRef] = (), *, mark: str =
 def populate(tx: Transaction, mark: str) -> None:
     """Write something through every facet. `mark` makes the content its own."""
     first, second, third = append(tx, 3, mark)
-    numbers = list(intern(tx, f"{mark} handle", f"{mark} path").values())
-    tx.refs.index([(numbers[0], first.seq, True), (numbers[0], third.seq, False), (numbers[1], second.seq, False)])
+    head = tx.log.head()
+    numbers = [head.ref_id + 1, head.ref_id + 2]
+    seen = [(numbers[0], first.seq, True), (numbers[1], second.seq, False), (numbers[0], third.seq, False)]
+    tx.refs.add([f"{mark} handle", f"{mark} path"], numbers[0], seen)
+    tx.log.set_head(replace(head, ref_id=numbers[1]))
     ended = make_fact(f"{mark} call", first.seq, kind=FactKind.CALL)
     tx.register.begin([ended, make_fact(f"{mark} rule", second.seq)])
     tx.register.end([replace(ended, through_seq=second.seq)])
@@ -180,7 +185,7 @@ def give_up(store: Store, scope: Scope, mark: str, error: type[BaseException] = 
 def dump(tx: Transaction) -> dict[str, object]:
     """Read everything there is, through every facet, by each of its ways."""
     events = list(tx.log.read(1, FAR))
-    texts = tx.refs.texts(tx.refs.all_ids())
+    texts = dict(tx.refs.all_texts())
     facts = list(tx.register.all())
     candidates = sorted(tx.jobs.all_candidates(), key=lambda candidate: candidate.candidate_id)
     attempts = [attempt for candidate in candidates for attempt in tx.jobs.attempts(candidate.candidate_id)]
@@ -192,7 +197,7 @@ def dump(tx: Transaction) -> dict[str, object]:
         "event count": tx.log.count(),
         "events by key": tx.log.by_keys([event.key for event in events if event.key]),
         "texts": texts,
-        "numbers": tx.refs.find(list(texts.values())),
+        "numbers": tx.refs.find([text for text in texts.values() if text]),
         "sightings": sorted(tx.refs.all_sightings()),
         "sightings by ref": {number: tx.refs.sightings(number, FAR, 100) for number in texts},
         "facts": facts,

@@ -150,8 +150,8 @@ class SummaryLaws(StoreLaws):
             activate(tx, [make_dropped(1, 3, dropped=False)])
             activate(tx, [make_dropped(1, 8)])
         with store.read(SCOPE) as tx:
-            assert [tx.summaries.dropped_by(number, 1) for number in range(4)] == [None, 1, None, 3]
-            assert [tx.summaries.dropped_by(number, 2) for number in range(4)] == [None, None, None, None]
+            assert [tx.summaries.dropped_by(number, [1]) for number in range(4)] == [{}, {1: 1}, {}, {1: 3}]
+            assert [tx.summaries.dropped_by(number, [2]) for number in range(4)] == [{}, {}, {}, {}]
 
     def test_the_fold_leaves_side_branches_out(self, store: Store) -> None:
         """I9: of two summaries on one base neither sees the other's changes, though its number is higher."""
@@ -169,8 +169,8 @@ class SummaryLaws(StoreLaws):
             assert dropped(tx, 2) == ["b"]
             assert dropped(tx, 3) == ["c", "a"]
             assert dropped(tx, 4) == ["c", "a"]
-            assert [tx.summaries.dropped_by(4, ref_id) for ref_id in (1, 2, 3)] == [1, None, 2]
-            assert [tx.summaries.dropped_by(2, ref_id) for ref_id in (1, 2, 3)] == [None, 2, None]
+            assert tx.summaries.dropped_by(4, [1, 2, 3]) == {1: 1, 3: 2}
+            assert tx.summaries.dropped_by(2, [1, 2, 3]) == {2: 2}
 
     def test_a_generation_is_not_a_summary_number(self, store: Store) -> None:
         """I9: the manifest names the generation that the summary became; lost attempts leave holes in the numbers."""
@@ -182,7 +182,7 @@ class SummaryLaws(StoreLaws):
         with store.read(SCOPE) as tx:
             assert (summary.summary_no, summary.generation) == (2, 1)
             assert [entry.generation_dropped for entry in tx.summaries.manifest(2)] == [1]
-            assert tx.summaries.dropped_by(2, 1) == 1
+            assert tx.summaries.dropped_by(2, [1]) == {1: 1}
 
     def test_foreign_summaries_are_kept_once(self, store: Store) -> None:
         """C2: by through_seq; one whose key is known is left as it is, in the same call or a later one."""

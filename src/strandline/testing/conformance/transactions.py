@@ -27,8 +27,8 @@ PATIENCE_S = 60.0
 WRITES: dict[str, Callable[[Transaction], object]] = {
     "head": lambda tx: tx.log.set_head(tx.log.head()),
     "event": lambda tx: tx.log.insert([make_event(99)]),
-    "reference": lambda tx: tx.refs.intern(["new"], 99),
-    "sighting": lambda tx: tx.refs.index([(1, 2, True)]),
+    "reference": lambda tx: tx.refs.add(["new"], 99, []),
+    "sighting": lambda tx: tx.refs.add([], 99, [(1, 2, True)]),
     "fact": lambda tx: tx.register.begin([make_fact("new", 99)]),
     "view": lambda tx: tx.views.put(make_view("new", view_id=99)),
     "candidate": lambda tx: tx.jobs.add_candidate(make_candidate("new")),

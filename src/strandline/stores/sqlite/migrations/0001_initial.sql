@@ -1,10 +1,12 @@
 -- Times are microseconds since 1970 (_us). Every table's key starts with tenant_id. Digests: codec.py.
 -- A mutable row carries row_digest, keyed with store_meta.digest_key, over all its other columns.
 
+-- A column whose comment says "folded" begins with the codec of the rest: codec/packing.py.
+
 CREATE TABLE store_meta (
     name  TEXT PRIMARY KEY NOT NULL,         -- 'digest_key': 32 random bytes, made once
     value BLOB NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tenant (
     tenant_id  INTEGER PRIMARY KEY,
@@ -29,41 +31,21 @@ CREATE TABLE workflow (
     UNIQUE (tenant_id, name)
 ) STRICT;
 
--- Actors, audiences and views of a workflow: names stand once.
-CREATE TABLE name_dict (
-    tenant_id   INTEGER NOT NULL,
-    workflow_id INTEGER NOT NULL,
-    name_id     INTEGER NOT NULL,
-    name        TEXT NOT NULL,
-    PRIMARY KEY (tenant_id, workflow_id, name_id),
-    UNIQUE (tenant_id, workflow_id, name)
-) STRICT, WITHOUT ROWID;
-
 CREATE TABLE event (
-    tenant_id        INTEGER NOT NULL,
-    workflow_id      INTEGER NOT NULL REFERENCES workflow,
-    seq              INTEGER NOT NULL,
-    branch           INTEGER NOT NULL,
-    kind             INTEGER NOT NULL,       -- stores/sql/rows.py: EVENT_KINDS
-    actor_id         INTEGER NOT NULL,
-    audience_id      INTEGER NOT NULL,
-    at_us            INTEGER NOT NULL,
-    key              TEXT,
-    call_seq         INTEGER,                -- result, abandoned: the call that it speaks of
-    basis_view_id    INTEGER,
-    basis_generation INTEGER,
-    basis_revision   INTEGER,
-    envelope         BLOB NOT NULL,          -- kind-specific, never erased
-    refs             BLOB NOT NULL,          -- sightings; inside the chain, so that event_ref can be rebuilt
-    format           INTEGER NOT NULL,       -- 0 text, 1 JSON
-    codec            INTEGER NOT NULL,       -- 0 plain, 1 zlib
-    body             BLOB,                   -- NULL once erased
-    salt             BLOB,                   -- NULL once erased
-    body_digest      BLOB NOT NULL,
-    chain            BLOB NOT NULL,
-    erased_by        INTEGER,                -- lineage_seq of the erasure
+    tenant_id   INTEGER NOT NULL,
+    workflow_id INTEGER NOT NULL REFERENCES workflow,
+    seq         INTEGER NOT NULL,
+    key         BLOB,                        -- stores/sql/rows.py: pack_key
+    record      BLOB NOT NULL,               -- codec/records.py: kind, actor, envelope, sightings, …; never erased
+    codec       INTEGER NOT NULL,            -- of the body: 0 plain, 1 deflated
+    body        BLOB,                        -- NULL once erased
+    salt        BLOB,                        -- NULL once erased
+    body_digest BLOB,                        -- NULL until erased: while the body is there it is computed
+    chain       BLOB NOT NULL,
+    erased_by   INTEGER,                     -- lineage_seq of the erasure
     PRIMARY KEY (tenant_id, workflow_id, seq),
     CHECK ((body IS NULL) = (salt IS NULL)),
+    CHECK ((body IS NULL) = (body_digest IS NOT NULL)),
     CHECK ((body IS NULL) = (erased_by IS NOT NULL))
 ) STRICT;
 CREATE UNIQUE INDEX event_key ON event (tenant_id, workflow_id, key) WHERE key IS NOT NULL;
@@ -74,34 +56,42 @@ BEGIN SELECT RAISE(ABORT, 'I1: an event is never deleted'); END;
 -- Only an erasure changes an event, and only by taking body and salt away (I1, C31).
 CREATE TRIGGER event_is_never_changed BEFORE UPDATE ON event
 WHEN NOT (old.erased_by IS NULL AND new.erased_by IS NOT NULL AND new.body IS NULL AND new.salt IS NULL
+    AND new.body_digest IS NOT NULL
     AND new.tenant_id = old.tenant_id AND new.workflow_id = old.workflow_id AND new.seq = old.seq
-    AND new.branch = old.branch AND new.kind = old.kind AND new.actor_id = old.actor_id
-    AND new.audience_id = old.audience_id AND new.at_us = old.at_us AND new.key IS old.key
-    AND new.call_seq IS old.call_seq AND new.basis_view_id IS old.basis_view_id
-    AND new.basis_generation IS old.basis_generation AND new.basis_revision IS old.basis_revision
-    AND new.envelope = old.envelope AND new.refs = old.refs AND new.format = old.format
-    AND new.body_digest = old.body_digest AND new.chain = old.chain)
+    AND new.key IS old.key AND new.record = old.record AND new.chain = old.chain)
 BEGIN SELECT RAISE(ABORT, 'I1: an event is never changed'); END;
 
--- The one table of reference texts; elsewhere a reference is its number (C31).
-CREATE TABLE ref (
+-- The one place of reference texts; elsewhere a reference is its number (C31). A block holds the references that one
+-- batch of events brought: a row for each would take four times the space (ADR 0021).
+CREATE TABLE ref_block (
     tenant_id   INTEGER NOT NULL,
     workflow_id INTEGER NOT NULL,
-    ref_id      INTEGER NOT NULL,            -- 1, 2, … in the workflow
-    text        TEXT,                        -- NULL once erased
+    first_id    INTEGER NOT NULL,            -- number of the first one; they are numbered 1, 2, … in the workflow
+    texts       BLOB NOT NULL,               -- folded JSON list; null: erased
+    sightings   BLOB NOT NULL,               -- folded varints: of each, where the batch saw it (stores/sql/refs.py)
     row_digest  BLOB NOT NULL,
-    PRIMARY KEY (tenant_id, workflow_id, ref_id),
-    UNIQUE (tenant_id, workflow_id, text)
+    PRIMARY KEY (tenant_id, workflow_id, first_id)
 ) STRICT, WITHOUT ROWID;
 
--- Index of sightings, derived from event.refs.
-CREATE TABLE event_ref (
+-- From a text to its number. Nothing of a text can be guessed from its digest, which is keyed.
+CREATE TABLE ref_key (
+    tenant_id   INTEGER NOT NULL,
+    workflow_id INTEGER NOT NULL,
+    digest      INTEGER NOT NULL,            -- keyed, of the text
+    ref_id      INTEGER NOT NULL,
+    proof       INTEGER NOT NULL,            -- keyed, of number and text: what a hit is checked against
+    PRIMARY KEY (tenant_id, workflow_id, digest, ref_id)
+) STRICT, WITHOUT ROWID;
+
+-- Where a later batch saw a reference again. Derived from the records of the events.
+CREATE TABLE ref_sighting (
     tenant_id   INTEGER NOT NULL,
     workflow_id INTEGER NOT NULL,
     ref_id      INTEGER NOT NULL,
-    seq         INTEGER NOT NULL,
-    declared    INTEGER NOT NULL,
-    PRIMARY KEY (tenant_id, workflow_id, ref_id, seq)
+    first_seq   INTEGER NOT NULL,            -- of the first event of the batch that holds it
+    seqs        BLOB NOT NULL,               -- varints (stores/sql/refs.py)
+    proof       INTEGER NOT NULL,            -- keyed, of the row
+    PRIMARY KEY (tenant_id, workflow_id, ref_id, first_seq)
 ) STRICT, WITHOUT ROWID;
 
 -- The register as intervals of seqs; the text stays in the event source_seq.
@@ -180,7 +170,7 @@ CREATE TABLE attempt (
     ended_us     INTEGER,
     failure      TEXT,                       -- class of C14
     failure_text TEXT,
-    drafts       BLOB NOT NULL,              -- written once, by this attempt
+    drafts       BLOB NOT NULL,              -- folded; written once, by this attempt
     draft_digest BLOB,
     verdict      BLOB,
     summary_no   INTEGER,
@@ -202,10 +192,10 @@ CREATE TABLE segment (
     tokens        INTEGER NOT NULL,
     source_tokens INTEGER NOT NULL,          -- tokens of the events that it was made from
     source_digest BLOB NOT NULL,
-    text          BLOB,                      -- UTF-8; NULL once erased
+    text          BLOB,                      -- folded; NULL once erased
     salt          BLOB,
     text_digest   BLOB NOT NULL,
-    ref_ids       BLOB NOT NULL,             -- references that stand verbatim in the text
+    ref_ids       BLOB NOT NULL,             -- folded: references that stand verbatim in the text
     made_by       TEXT NOT NULL,             -- attempt
     row_digest    BLOB NOT NULL,
     PRIMARY KEY (tenant_id, workflow_id, segment_id),
@@ -227,7 +217,8 @@ CREATE TABLE summary (
     depth           INTEGER NOT NULL,
     tokens          INTEGER NOT NULL,
     token_counter   TEXT NOT NULL,
-    anchors         BLOB,                    -- NULL once erased, with anchors_text, ledger, ledger_text, salt
+    segments        BLOB NOT NULL,           -- folded: their ids, in order
+    anchors         BLOB,                    -- folded; NULL once erased, with anchors_text, ledger, ledger_text, salt
     ledger          BLOB,
     anchors_text    BLOB,
     ledger_text     BLOB,
@@ -243,27 +234,16 @@ CREATE TABLE summary (
     UNIQUE (tenant_id, workflow_id, summary_id)
 ) STRICT;
 
-CREATE TABLE summary_segment (
-    tenant_id   INTEGER NOT NULL,
-    workflow_id INTEGER NOT NULL,
-    summary_no  INTEGER NOT NULL,
-    position    INTEGER NOT NULL,
-    segment_id  TEXT NOT NULL,
-    PRIMARY KEY (tenant_id, workflow_id, summary_no, position),
-    FOREIGN KEY (tenant_id, workflow_id, summary_no) REFERENCES summary,
-    FOREIGN KEY (tenant_id, workflow_id, segment_id) REFERENCES segment
-) STRICT, WITHOUT ROWID;
-
 -- Changes of the manifest against the base summary. The manifest is their fold along the chain of bases.
 CREATE TABLE dropped_ref (
     tenant_id   INTEGER NOT NULL,
     workflow_id INTEGER NOT NULL,
-    ref_id      INTEGER NOT NULL,
     summary_no  INTEGER NOT NULL,
-    dropped     INTEGER NOT NULL,            -- 1 dropped here, 0 stands verbatim again
-    last_seq    INTEGER NOT NULL,
-    reason      INTEGER NOT NULL,            -- stores/sql/rows.py: DROP_REASONS
-    PRIMARY KEY (tenant_id, workflow_id, summary_no, ref_id)
+    base_no     INTEGER NOT NULL,
+    generation  INTEGER NOT NULL,
+    changes     BLOB NOT NULL,               -- folded varints (stores/sql/manifest.py)
+    row_digest  BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, summary_no)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE lineage (
@@ -283,8 +263,7 @@ CREATE TABLE lineage (
     PRIMARY KEY (tenant_id, workflow_id, lineage_seq),
     UNIQUE (tenant_id, workflow_id, op_key)
 ) STRICT;
-CREATE INDEX lineage_restore ON lineage (tenant_id, workflow_id, name, lineage_seq) WHERE kind = 'restore';
-CREATE INDEX lineage_checkpoint ON lineage (tenant_id, workflow_id, name, lineage_seq) WHERE kind = 'checkpoint';
+CREATE INDEX lineage_name ON lineage (tenant_id, workflow_id, name, kind, lineage_seq) WHERE name IS NOT NULL;
 CREATE INDEX lineage_generation ON lineage (tenant_id, workflow_id, view, generation) WHERE generation IS NOT NULL;
 
 CREATE TABLE checkpoint (
@@ -298,8 +277,7 @@ CREATE TABLE checkpoint (
     context_free INTEGER NOT NULL,
     in_flight    INTEGER NOT NULL,           -- a compaction held a lease when it was taken
     views        BLOB NOT NULL,              -- each view's generation, and the revision of those that are its basis
-    codec        INTEGER NOT NULL,
-    state        BLOB,                       -- NULL once erased
+    state        BLOB,                       -- folded; NULL once erased
     salt         BLOB,
     digest       BLOB NOT NULL,              -- over all of it
     erased_by    INTEGER,
@@ -312,8 +290,7 @@ CREATE TABLE foreign_summary (
     workflow_id INTEGER NOT NULL,
     key         TEXT NOT NULL,
     through_seq INTEGER NOT NULL,
-    codec       INTEGER NOT NULL,
-    text        BLOB,
+    text        BLOB,                        -- folded; NULL once erased
     detail      BLOB NOT NULL,
     row_digest  BLOB NOT NULL,
     PRIMARY KEY (tenant_id, workflow_id, key)

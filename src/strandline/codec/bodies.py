@@ -1,0 +1,105 @@
+"""Bodies of events: what a caller hands in as bytes, those bytes as a reader sees them, and where references are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from strandline.codec.values import decode_json, encode_json, encode_text, show
+from strandline.errors import CorruptRecordError
+from strandline.model.event import BodyFormat, Event, NewEvent
+
+ERASED_TEXT: Final = "[erased]"
+
+
+def encode_body(new: NewEvent) -> tuple[BodyFormat, bytes]:
+    """Return the format and the bytes of a new event's body."""
+    if isinstance(new.body, str):
+        return BodyFormat.TEXT, encode_text(new.body, f"the text of a {new.kind}")
+    if isinstance(new.body, bytes):
+        return BodyFormat.JSON, new.body
+    return BodyFormat.JSON, encode_json(new.body)
+
+
+def read_body(event: Event) -> tuple[str, object]:
+    """Return the text of an event as a reader sees it, and the decoded payload where it has one.
+
+    The payload is a call's input, a result's content, or a block that is no text (an image). An erased body reads
+    as ERASED_TEXT.
+
+    Raises:
+        CorruptRecordError: the bytes are not what their format says.
+    """
+    if event.body is None:
+        return ERASED_TEXT, None
+    place = f"body of event {event.seq}"
+    if event.format is BodyFormat.TEXT:
+        try:
+            return event.body.decode(), None
+        except UnicodeDecodeError as error:
+            raise CorruptRecordError(f"not UTF-8: {error}", place=place) from error
+    return _read_block(decode_json(event.body, place))
+
+
+def _read_block(block: object) -> tuple[str, object]:
+    if isinstance(block, str):
+        return block, None
+    if not isinstance(block, dict):
+        return show(block), block
+    kind = block.get("type")
+    if kind == "text":
+        return str(block.get("text", "")), None
+    if kind == "thinking":
+        return str(block.get("thinking", "")), None
+    if kind == "tool_use":
+        arguments = block.get("input")
+        return f"{block.get('name')} {show(arguments)}", arguments
+    if kind == "tool_result":
+        content = block.get("content", "")
+        return _content_text(content), content
+    if kind == "artifact":
+        return " ".join(part for part in (str(block.get("handle", "")), str(block.get("text", ""))) if part), None
+    return f"[{kind}]", block
+
+
+def _content_text(content: object) -> str:
+    """Return the text of a result's content: a string, content blocks, or any JSON."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list) and all(isinstance(item, dict) and "type" in item for item in content):
+        return "\n".join(_read_block(item)[0] for item in content)
+    return show(content)
+
+
+def reference_source(new: NewEvent, format_: BodyFormat, body: bytes) -> tuple[str, object]:
+    """Return what references are extracted from: (text, JSON value), one of them empty.
+
+    A block's own id and type are plumbing, not content: of a call its input counts, of a result its content.
+    """
+    if format_ is BodyFormat.TEXT:
+        return body.decode(), None
+    block = new.body if isinstance(new.body, Mapping) else decode_json(body, f"the body of a {new.kind}")
+    if isinstance(block, str):
+        return block, None
+    if not isinstance(block, Mapping):
+        return "", block
+    kind = block.get("type")
+    if kind == "tool_use":
+        return "", block.get("input")
+    if kind == "tool_result":
+        content = block.get("content", "")
+        return (content, None) if isinstance(content, str) else ("", _text_leaves(content))
+    if kind in ("image", "document"):
+        return "", None  # encoded bytes hold no references
+    return _read_block(block)[0], None
+
+
+def _text_leaves(content: object) -> object:
+    """Return a result's content without its image data."""
+    if isinstance(content, list):
+        return [
+            item.get("text") if isinstance(item, dict) and "text" in item else item
+            for item in content
+            if not (isinstance(item, dict) and item.get("type") == "image")
+        ]
+    return content

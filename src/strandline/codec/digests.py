@@ -1,0 +1,96 @@
+"""Digests and chains.
+
+Digests run over stored bytes, never over a re-encoding (DESIGN §5). A body's digest is salted, so that nothing can be
+guessed from it once the salt is erased (C31); digests of short content without a salt are keyed with the store's key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Final
+
+from strandline.codec.values import pack
+
+DIGEST_BYTES: Final = 32
+ROW_DIGEST_BYTES: Final = 8  # keyed: what has to be told from damage, not from a forger who has the key's file
+_SUMS: Final = 1 << (8 * DIGEST_BYTES)
+EMPTY_CHAIN: Final = bytes(DIGEST_BYTES)  # the chain before the first event, and before the first lineage entry
+
+
+def _hash(person: bytes, parts: Iterable[bytes], *, key: bytes = b"", size: int = DIGEST_BYTES) -> bytes:
+    """Hash parts, each with its length before it, so that no two lists of parts run together."""
+    digest = hashlib.blake2b(digest_size=size, key=key, person=person)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()
+
+
+def body_digest(salt: bytes, body: bytes) -> bytes:
+    """Return H(salt ‖ body) of a body, a text or a state."""
+    return hashlib.blake2b(salt + body, digest_size=DIGEST_BYTES, person=b"sl.body").digest()
+
+
+def chain_record(previous: bytes, record: object) -> bytes:
+    """Return the chain value of a lineage entry."""
+    return _hash(b"sl.lineage", (previous, pack(record)))
+
+
+def source_digest(previous: bytes, body_digests: Iterable[bytes]) -> bytes:
+    """Fold body digests into a running source digest: H(…H(H(previous ‖ d1) ‖ d2)…) (I7)."""
+    for digest in body_digests:
+        previous = hashlib.blake2b(previous + digest, digest_size=DIGEST_BYTES, person=b"sl.source").digest()
+    return previous
+
+
+class RunningDigest:
+    """A digest over a set of rows of numbers, taken one by one in any order: two long lists are compared unheld.
+
+    The rows' digests are added up (multiset hashing, Clarke et al., 2003): enough against damage, not against forgers.
+    """
+
+    def __init__(self) -> None:
+        self._sum = 0
+
+    def add(self, *numbers: int) -> None:
+        """Take a row."""
+        row = ",".join(str(int(number)) for number in numbers).encode()
+        digest = hashlib.blake2b(row, digest_size=DIGEST_BYTES, person=b"sl.rows").digest()
+        self._sum = (self._sum + int.from_bytes(digest, "little")) % _SUMS
+
+    @property
+    def value(self) -> int:
+        """The digest of the rows so far."""
+        return self._sum
+
+
+def text_digest(salt: bytes, *texts: str) -> bytes:
+    """Return the salted digest of texts."""
+    return _hash(b"sl.text", (salt, *(text.encode() for text in texts)))
+
+
+def record_digest(record: object) -> bytes:
+    """Return the digest of a model value that holds its own salt or only ids."""
+    return _hash(b"sl.record", (pack(record),))
+
+
+def row_digest(key: bytes, table: str, values: Iterable[object]) -> bytes:
+    """Return the keyed digest that a mutable row carries."""
+    return _hash(b"sl.row", (table.encode(), pack(list(values))), key=key, size=ROW_DIGEST_BYTES)
+
+
+def job_id(key: bytes, *parts: object) -> str:
+    """Return the id of a job: a keyed digest of what makes it this job (SPEC §2, candidate)."""
+    return _hash(b"sl.job", (pack(list(parts)),), key=key, size=16).hex()
+
+
+def keyed_hex(key: bytes, data: bytes) -> str:
+    """Return a keyed digest of content as 32 hex digits, for import keys."""
+    return _hash(b"sl.key", (data,), key=key, size=16).hex()
+
+
+def keyed_number(key: bytes, purpose: bytes, data: bytes) -> int:
+    """Return a keyed digest of content as a number of 47 bits, which SQLite stores in six bytes."""
+    digest = hashlib.blake2b(data, digest_size=6, key=key, person=purpose).digest()
+    return int.from_bytes(digest, "little") >> 1
