@@ -60,3 +60,6 @@ VERIFY_PROBLEMS_MAX: Final = 1_000
 # Store
 STORE_BUSY_TIMEOUT_S: Final = 30.0
 STORE_READERS_MAX: Final = 8
+STORE_SCOPES_MAX: Final = 10_000  # workflows whose row ids are remembered
+GROUP_COMMIT_WRITES_MAX: Final = 64  # writes that share one commit
+GROUP_COMMIT_AGE_S: Final = 0.05  # a group that has been open for so long takes no further write

@@ -437,9 +437,9 @@ class Store(Protocol):
         """Open one snapshot. Nothing is written; a workflow that is not there is empty."""
         ...
 
-    def write(self, scope: Scope) -> AbstractContextManager[Transaction]:
+    def write(self, scope: Scope, *, joins: bool = True) -> AbstractContextManager[Transaction]:
         """Open a writing transaction that holds the workflow's lock from its first statement. Leaving it normally
-        commits, leaving it by an exception rolls back.
+        commits, leaving it by an exception rolls back. `joins`: it is short, and may share a commit with others.
 
         Raises:
             StoreUnavailableError: not open, locked for too long, full, read-only.

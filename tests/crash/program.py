@@ -35,7 +35,7 @@ class AnnouncingStore:
         return getattr(self._store, name)
 
     @contextmanager
-    def write(self, scope: object) -> Iterator[object]:
+    def write(self, scope: object, *, joins: bool = True) -> Iterator[object]:
         with self._store.write(scope) as tx:
             yield tx
             self._announce("commit")

@@ -231,7 +231,7 @@ class PausingStore:
         return getattr(self._store, name)
 
     @contextmanager
-    def write(self, scope):
+    def write(self, scope, *, joins=True):
         with self._store.write(scope) as tx:
             yield tx
             self._left -= 1

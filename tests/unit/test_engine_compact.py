@@ -241,7 +241,7 @@ class BeforeFirstWrite:
     def __getattr__(self, name):
         return getattr(self._store, name)
 
-    def write(self, scope):
+    def write(self, scope, *, joins=True):
         action, self._action = self._action, lambda: None
         action()
         return self._store.write(scope)

@@ -28,7 +28,7 @@ class FaultyStore:
         return getattr(self._store, name)
 
     @contextmanager
-    def write(self, scope):
+    def write(self, scope, *, joins=True):
         moved = []
         with self._store.write(scope) as tx:
             move = tx.views.move_pointer

@@ -194,8 +194,8 @@ def test_a_closed_store_refuses(tmp_path: Path) -> None:
         ("facts_standing", "register_standing_subject"),
         ("facts_of", "register_subject"),
         ("open_calls", "register_open_call"),
-        ("newest_checkpoint", "lineage_checkpoint"),
-        ("left_by_restore", "lineage_restore"),
+        ("newest_checkpoint", "lineage_name"),
+        ("left_by_restore", "lineage_name"),
         ("event_by_key", "event_key"),
     ],
 )

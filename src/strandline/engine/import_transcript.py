@@ -69,7 +69,7 @@ def import_transcript(env: Environment, transcript: Transcript, progress: Progre
     kept = list(first) if transcript.size_bytes <= IMPORT_KEPT_BYTES_MAX else None
     for _ in first:  # proves a larger file whole, and keeps nothing
         pass
-    with env.store.write(env.scope) as tx:
+    with env.store.write(env.scope, joins=False) as tx:
         run = _Import(env, tx)
         for item, place in _placed(transcript, progress, transcript.bytes_read // 2) if kept is None else kept:
             run.take(item, place)

@@ -78,7 +78,7 @@ class MemoryStore:
             workflow.history.end_read(moment)
 
     @contextmanager
-    def write(self, scope: Scope) -> Iterator[Transaction]:
+    def write(self, scope: Scope, *, joins: bool = True) -> Iterator[Transaction]:
         with self._lock:
             workflow = self._open_workflows().setdefault(scope, _Workflow())
         if workflow.writer == threading.get_ident():

@@ -37,12 +37,16 @@ class SqlLog:
         self._session = session
         self._scope = scope
         self._workflow = scope.workflow
+        self._stored = session.rows("head")  # the first statement: from here on the snapshot stands
+        self._head: WorkflowHead | None = None
 
     def head(self) -> WorkflowHead:
-        rows = self._session.rows("head")
-        if not rows:
-            return WorkflowHead(chain=EMPTY_CHAIN, lineage_chain=EMPTY_CHAIN)
-        row = rows[0]
+        if self._head is None:
+            empty = WorkflowHead(chain=EMPTY_CHAIN, lineage_chain=EMPTY_CHAIN)
+            self._head = self._to_head(self._stored[0]) if self._stored else empty
+        return self._head
+
+    def _to_head(self, row: Row) -> WorkflowHead:
         name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id, live_events, digest = row
         head = WorkflowHead(
             revision=revision,
@@ -74,6 +78,7 @@ class SqlLog:
             live_events=head.live_events,
             row_digest=self._digest(head),
         )
+        self._head = head
 
     def insert(self, events: Sequence[StoredEvent]) -> None:
         self._session.insert_events([_to_row(event) for event in events])

@@ -23,11 +23,6 @@ SELECT t.name, w.name FROM workflow w JOIN tenant t ON t.tenant_id = w.tenant_id
 WHERE CAST(:tenant AS TEXT) IS NULL OR t.name = :tenant
 ORDER BY t.name, w.name
 
--- The lock: the first statement of every writing transaction touches this row, so writers of one workflow queue here
--- and a rollback leaves no gap in seq or lineage_seq (I1, I13).
--- name: lock_head
-UPDATE workflow SET revision = revision WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
-
 -- name: head
 SELECT name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id, live_events, row_digest
 FROM workflow WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id

@@ -11,8 +11,8 @@ from importlib import resources
 from pathlib import Path
 
 from strandline.codec import DIGEST_BYTES, EMPTY_CHAIN
-from strandline.errors import CorruptRecordError, InvalidInputError, OutcomeUnknownError, StoreUnavailableError
-from strandline.limits import STORE_BUSY_TIMEOUT_S, STORE_READERS_MAX
+from strandline.errors import CorruptRecordError, InvalidInputError, StoreUnavailableError
+from strandline.limits import STORE_BUSY_TIMEOUT_S, STORE_READERS_MAX, STORE_SCOPES_MAX
 from strandline.model.ids import Scope
 from strandline.model.lineage import WorkflowHead
 from strandline.ports import Clock, Entropy, Transaction
@@ -20,6 +20,7 @@ from strandline.stores.migrate import Migration, pending, read_migrations
 from strandline.stores.sql.log import head_digest
 from strandline.stores.sql.session import UNKNOWN_ID
 from strandline.stores.sql.transaction import SqlTransaction
+from strandline.stores.sqlite.group_commit import GroupCommit
 from strandline.stores.sqlite.session import QUERIES, SqliteSession, map_error
 
 APPLICATION_ID = 0x5374726E  # "Strn" in the file's header
@@ -46,12 +47,12 @@ class SqliteStore:
         self._path = path
         self._clock = clock
         self._synchronous = _DURABILITY[durability]
-        self._write_lock = threading.Lock()
-        self._writer_thread: int | None = None
+        self._writes = GroupCommit(path, clock, self._open_writer)
         self._pool_lock = threading.Lock()
         self._readers: list[sqlite3.Connection] = []
         self._reader_slots = threading.BoundedSemaphore(STORE_READERS_MAX)
         self._writer: sqlite3.Connection | None = None
+        self._ids: dict[Scope, tuple[int, int]] = {}  # of tenant and workflow
         self._process = os.getpid()
         self._closed = False
         try:
@@ -136,42 +137,29 @@ class SqliteStore:
         with self._reader() as connection:
             connection.execute("BEGIN")
             try:
-                with self._session(connection, self._find(connection, scope)) as session:
+                ids = self._ids.get(scope) or self._find(connection, scope)
+                self._remember(scope, ids)
+                with self._session(connection, ids) as session:
                     yield SqlTransaction(session, scope)
             finally:
                 connection.execute("ROLLBACK")
 
     @contextmanager
-    def write(self, scope: Scope) -> Iterator[Transaction]:
-        """Open a writing transaction; leaving it normally commits."""
-        with self._writing(), self._mapped():
-            connection = self._open_writer()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                ids = self._find_or_add(connection, scope)
-                connection.execute(QUERIES["lock_head"].text, {"tenant_id": ids[0], "workflow_id": ids[1]})
-                with self._session(connection, ids) as session:
-                    yield SqlTransaction(session, scope)
-            except BaseException:
-                _roll_back(connection)
-                raise
-            self._commit(connection)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Queue for the store's one writer, within a bound; a write inside a write would wait for itself."""
+    def write(self, scope: Scope, *, joins: bool = True) -> Iterator[Transaction]:
+        """Open a writing transaction; leaving it normally commits. The lock is the database's own."""
         self._check_open()
-        lock = self._write_lock
-        if self._writer_thread == threading.get_ident():
-            raise StoreUnavailableError(f"{self._path}: a write inside a write of the same thread")
-        if not lock.acquire(timeout=STORE_BUSY_TIMEOUT_S):
-            raise StoreUnavailableError(f"{self._path}: another thread has been writing for {STORE_BUSY_TIMEOUT_S:g} s")
-        self._writer_thread = threading.get_ident()
-        try:
-            yield
-        finally:
-            self._writer_thread = None
-            lock.release()
+        with self._mapped(), self._writes.write(joins=joins) as connection:
+            ids = self._ids.get(scope) or self._find_or_add(connection, scope)
+            with self._session(connection, ids) as session:
+                yield SqlTransaction(session, scope)
+        self._remember(scope, ids)
+
+    def _remember(self, scope: Scope, ids: tuple[int, int]) -> None:
+        """Keep the ids of a workflow, once its row is committed: they never change, and no row is deleted."""
+        if UNKNOWN_ID not in ids:
+            if len(self._ids) >= STORE_SCOPES_MAX:
+                self._ids.clear()
+            self._ids[scope] = ids
 
     @contextmanager
     def _session(self, connection: sqlite3.Connection, ids: tuple[int, int]) -> Iterator[SqliteSession]:
@@ -180,13 +168,6 @@ class SqliteStore:
             yield session
         finally:
             session.over = True
-
-    def _commit(self, connection: sqlite3.Connection) -> None:
-        try:
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            _roll_back(connection)
-            raise OutcomeUnknownError(f"{self._path}: the commit was not acknowledged: {error}") from error
 
     @contextmanager
     def _mapped(self) -> Iterator[None]:
@@ -235,7 +216,7 @@ class SqliteStore:
             self._process = os.getpid()
             self._readers, self._writer = [], None
             self._pool_lock, self._reader_slots = threading.Lock(), threading.BoundedSemaphore(STORE_READERS_MAX)
-            self._write_lock, self._writer_thread = threading.Lock(), None
+            self._writes = GroupCommit(self._path, self._clock, self._open_writer)
 
     def _open_writer(self) -> sqlite3.Connection:
         if self._closed:
@@ -285,11 +266,6 @@ class SqliteStore:
         if self._writer is not None and os.getpid() == self._process:
             self._writer.close()
         self._writer = None
-
-
-def _roll_back(connection: sqlite3.Connection) -> None:
-    if connection.in_transaction:
-        connection.execute("ROLLBACK")
 
 
 def _statements(script: str) -> list[str]:
