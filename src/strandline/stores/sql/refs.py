@@ -38,6 +38,7 @@ class SqlRefs:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._place = ",".join(map(str, session.ids)).encode()
 
     # ------------------------------------------------------------------------------------------ writing
 
@@ -165,14 +166,13 @@ class SqlRefs:
         return keyed_number(self._session.digest_key, b"sl.ref.text", text.encode())
 
     def _proof(self, ref_id: int, text: str) -> int:
-        return self._keyed(b"sl.ref.key", f"{ref_id},{text}".encode())
+        return self._keyed(b"sl.ref.key", f",{ref_id},{text}".encode())
 
     def _row_proof(self, ref_id: int, first_seq: int, data: bytes) -> int:
-        return self._keyed(b"sl.ref.seen", f"{ref_id},{first_seq},".encode() + data)
+        return self._keyed(b"sl.ref.seen", f",{ref_id},{first_seq},".encode() + data)
 
     def _keyed(self, purpose: bytes, data: bytes) -> int:
-        tenant_id, workflow_id = self._session.ids
-        return keyed_number(self._session.digest_key, purpose, f"{tenant_id},{workflow_id},".encode() + data)
+        return keyed_number(self._session.digest_key, purpose, self._place + data)
 
 
 def _encode_seen(seen: Seen, base: int) -> bytes:

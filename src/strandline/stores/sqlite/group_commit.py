@@ -25,7 +25,7 @@ class _Group:
         self.begun_s = begun_s
         self.writes = 0
         self.error: BaseException | None = None
-        self.settled = threading.Event()
+        self.settled: threading.Event | None = None  # made for those who don't commit it themselves
 
 
 class GroupCommit:
@@ -124,7 +124,9 @@ class GroupCommit:
     def _leave(self, *, joins: bool) -> None:
         """End the turn: leave the group to one who waits, or commit it."""
         with self._turn:
-            if joins and self._may_go_on():
+            group = self._group
+            if joins and group is not None and self._may_go_on(group):
+                group.settled = group.settled or threading.Event()
                 self._end_turn()
                 return
         try:
@@ -137,12 +139,11 @@ class GroupCommit:
         self._writing = None
         self._turn.notify()
 
-    def _may_go_on(self) -> bool:
+    def _may_go_on(self, group: _Group) -> bool:
         """Tell whether the open group can take another write, and there is one. Whoever waits takes the turn, for he
         looks again before he gives up.
         """
-        group = self._group
-        if group is None or self._waiting == 0 or group.writes >= GROUP_COMMIT_WRITES_MAX:
+        if self._waiting == 0 or group.writes >= GROUP_COMMIT_WRITES_MAX:
             return False
         return self._clock.monotonic_s() - group.begun_s < GROUP_COMMIT_AGE_S
 
@@ -163,11 +164,11 @@ class GroupCommit:
 
     def _close_group(self) -> None:
         group, self._group, self._connection = self._group, None, None
-        if group is not None:
+        if group is not None and group.settled is not None:
             group.settled.set()
 
     def _await(self, group: _Group) -> None:
-        if not group.settled.wait(STORE_BUSY_TIMEOUT_S):
+        if group.settled is not None and not group.settled.wait(STORE_BUSY_TIMEOUT_S):
             raise OutcomeUnknownError(f"{self._path}: the commit was not acknowledged in {STORE_BUSY_TIMEOUT_S:g} s")
         if group.error is not None:
             raise OutcomeUnknownError(f"{self._path}: the commit was not acknowledged: {group.error}") from group.error

@@ -61,8 +61,10 @@ class SqliteSession:
 
     def rows(self, query: str, **parameters: object) -> list[Row]:
         cursor = self._execute(query, parameters)
-        with self._guarded():
+        try:
             return cursor.fetchall()
+        except sqlite3.Error as error:
+            raise map_error(error, self._path) from error
 
     def stream(self, query: str, **parameters: object) -> Iterator[Row]:
         cursor = self._execute(query, parameters)
@@ -77,21 +79,27 @@ class SqliteSession:
         return self._execute(query, parameters).rowcount
 
     def run_many(self, query: str, rows: Iterable[Sequence[object]]) -> None:
+        values = [(*self.ids, *row) for row in rows]
         with self._guarded():
-            self._connection.executemany(_numbered(query), [(*self.ids, *row) for row in rows])
+            if values:
+                self._connection.executemany(_numbered(query), values)
 
     def insert_events(self, rows: Sequence[Sequence[object]]) -> None:
+        several = len(rows) > 1  # a single statement is all or nothing by itself
         with self._guarded():
-            self._connection.execute("SAVEPOINT insert_events")
+            if several:
+                self._connection.execute("SAVEPOINT insert_events")
             try:
                 self._connection.executemany(_numbered("insert_event"), [(*self.ids, *row) for row in rows])
             except sqlite3.IntegrityError as error:
-                self._connection.execute("ROLLBACK TO insert_events")
-                self._connection.execute("RELEASE insert_events")
+                if several:
+                    self._connection.execute("ROLLBACK TO insert_events")
+                    self._connection.execute("RELEASE insert_events")
                 if "event.key" in str(error):
                     raise KeyTakenError from error
                 raise
-            self._connection.execute("RELEASE insert_events")
+            if several:
+                self._connection.execute("RELEASE insert_events")
 
 
 @cache

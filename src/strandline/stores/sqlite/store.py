@@ -139,8 +139,11 @@ class SqliteStore:
             try:
                 ids = self._ids.get(scope) or self._find(connection, scope)
                 self._remember(scope, ids)
-                with self._session(connection, ids) as session:
+                session = SqliteSession(connection, self.digest_key, ids, self._path)
+                try:
                     yield SqlTransaction(session, scope)
+                finally:
+                    session.over = True
             finally:
                 connection.execute("ROLLBACK")
 
@@ -148,10 +151,16 @@ class SqliteStore:
     def write(self, scope: Scope, *, joins: bool = True) -> Iterator[Transaction]:
         """Open a writing transaction; leaving it normally commits. The lock is the database's own."""
         self._check_open()
-        with self._mapped(), self._writes.write(joins=joins) as connection:
-            ids = self._ids.get(scope) or self._find_or_add(connection, scope)
-            with self._session(connection, ids) as session:
-                yield SqlTransaction(session, scope)
+        try:
+            with self._writes.write(joins=joins) as connection:
+                ids = self._ids.get(scope) or self._find_or_add(connection, scope)
+                session = SqliteSession(connection, self.digest_key, ids, self._path)
+                try:
+                    yield SqlTransaction(session, scope)
+                finally:
+                    session.over = True
+        except sqlite3.Error as error:
+            raise map_error(error, self._path) from error
         self._remember(scope, ids)
 
     def _remember(self, scope: Scope, ids: tuple[int, int]) -> None:
@@ -160,14 +169,6 @@ class SqliteStore:
             if len(self._ids) >= STORE_SCOPES_MAX:
                 self._ids.clear()
             self._ids[scope] = ids
-
-    @contextmanager
-    def _session(self, connection: sqlite3.Connection, ids: tuple[int, int]) -> Iterator[SqliteSession]:
-        session = SqliteSession(connection, self.digest_key, ids, self._path)
-        try:
-            yield session
-        finally:
-            session.over = True
 
     @contextmanager
     def _mapped(self) -> Iterator[None]:
