@@ -35,6 +35,7 @@ from strandline.errors import (
 )
 from strandline.model.candidate import Draft
 from strandline.model.checkpoint import Checkpoint
+from strandline.model.comparison import ComparedSummary, Comparison, DroppedUse, Tally, Use
 from strandline.model.constructors import (
     abandoned,
     approval,
@@ -58,7 +59,14 @@ from strandline.model.constructors import (
 from strandline.model.context import ContextPart, Omission, PartKind, Rung
 from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, SourceEvent
 from strandline.model.lineage import LineageEntry, LineageKind
-from strandline.model.outcome import CompactionOutcome, CompactionResult, Problem, RecallHit, VerifyReport
+from strandline.model.outcome import (
+    CompactionOutcome,
+    CompactionResult,
+    ForeignSummary,
+    Problem,
+    RecallHit,
+    VerifyReport,
+)
 from strandline.model.recovery import ReconciliationReason, RecoveryKind
 from strandline.model.register import OpenCall
 from strandline.model.summary import Manifest, ManifestEntry, Summary
@@ -81,14 +89,18 @@ __all__ = [
     "CompactionLineageError",
     "CompactionOutcome",
     "CompactionResult",
+    "ComparedSummary",
+    "Comparison",
     "Context",
     "ContextOverflowError",
     "ContextPart",
     "CorruptRecordError",
     "Draft",
+    "DroppedUse",
     "Entropy",
     "EventKind",
     "ExtractiveSummarizer",
+    "ForeignSummary",
     "Hook",
     "IdempotencyConflictError",
     "ImportFormatError",
@@ -125,11 +137,13 @@ __all__ = [
     "Summary",
     "SummaryReconciliationError",
     "SummaryRequest",
+    "Tally",
     "Tenant",
     "TenantScopeError",
     "TokenCounter",
     "TransientSummarizerError",
     "UnreconciledSummaryError",
+    "Use",
     "VerifyReport",
     "Workflow",
     "abandoned",

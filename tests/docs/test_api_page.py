@@ -78,7 +78,9 @@ def test_the_ways_to_open_stand_there_with_their_arguments(call: object) -> None
 
 
 @pytest.mark.parametrize(
-    "kind", [strandline.Context, strandline.Recovery, strandline.CompactionOutcome], ids=lambda kind: kind.__name__
+    "kind",
+    [strandline.Context, strandline.Recovery, strandline.CompactionOutcome, strandline.Comparison],
+    ids=lambda kind: kind.__name__,
 )
 def test_every_field_of_an_answer_stands_there(kind: type) -> None:
     said = {code.split("(")[0] for code in re.findall(r"`([^`\n]+)`", section(kind.__name__))}

@@ -13,6 +13,7 @@ from strandline.cli.append import append
 from strandline.cli.checkpoint import checkpoint
 from strandline.cli.command import FILE_STEM, ONLY_WORKFLOW, command
 from strandline.cli.compact import compact
+from strandline.cli.compare import compare
 from strandline.cli.context import context
 from strandline.cli.failures import INTERRUPTED, report
 from strandline.cli.import_transcript import import_transcript
@@ -69,6 +70,7 @@ def root(
 app.command("import")(command(import_transcript, FILE_STEM))
 app.command("append")(command(append, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
 app.command("compact")(command(compact, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
+app.command("compare")(command(compare, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
 for verb in (context, checkpoint, recover, recall, manifest, lineage):
     app.command(verb.__name__)(command(verb))
 app.command("verify")(command(verify, "all of the store"))

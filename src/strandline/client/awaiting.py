@@ -8,11 +8,13 @@ from types import TracebackType
 from typing import ParamSpec, TypeVar
 
 from strandline.client.blocking import Strandline, Tenant, VerifyProgress, Workflow, open
+from strandline.engine.compare import CompareProgress
 from strandline.engine.import_transcript import Progress
 from strandline.engine.read_context import Context
 from strandline.engine.recover import Recovery
-from strandline.limits import RECALL_HITS_MAX, SUMMARIZER_DEADLINE_S
+from strandline.limits import COMPARE_LEDGER_TOKENS, RECALL_HITS_MAX, SUMMARIZER_DEADLINE_S
 from strandline.model.checkpoint import Checkpoint
+from strandline.model.comparison import Comparison
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.lineage import LineageEntry
@@ -156,6 +158,21 @@ class AsyncWorkflow:
         """As `Workflow.compact`; a cancelled call lets the step in progress settle and gives its lease back."""
         workflow = self._workflow
         verb = workflow._compaction(budget, summarizer, strict, through, when_tokens, deadline_s)
+        from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
+
+        return await arun(verb, workflow._env.clock)
+
+    async def compare(
+        self,
+        summarizer: object = None,
+        *,
+        ledger_tokens: int = COMPARE_LEDGER_TOKENS,
+        deadline_s: float = SUMMARIZER_DEADLINE_S,
+        progress: CompareProgress | None = None,
+    ) -> Comparison:
+        """As `Workflow.compare`."""
+        workflow = self._workflow
+        verb = workflow._comparison(summarizer, ledger_tokens, deadline_s, progress)
         from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
 
         return await arun(verb, workflow._env.clock)

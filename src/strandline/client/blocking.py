@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -11,6 +12,7 @@ from strandline.codec import keyed_hex
 from strandline.engine import append as append_verb
 from strandline.engine.checkpoint import checkpoint
 from strandline.engine.compact import compact
+from strandline.engine.compare import CompareProgress, ComparisonOrder, compare
 from strandline.engine.environment import Environment
 from strandline.engine.flow import Verb, run
 from strandline.engine.import_transcript import Progress, import_transcript
@@ -22,8 +24,9 @@ from strandline.engine.recall import read_manifest, recall
 from strandline.engine.recover import Recovery, RecoveryRequest, recover
 from strandline.engine.verify import verify
 from strandline.errors import InvalidInputError, StoreUnavailableError
-from strandline.limits import RECALL_HITS_MAX, SUMMARIZER_DEADLINE_S
+from strandline.limits import COMPARE_LEDGER_TOKENS, RECALL_HITS_MAX, SUMMARIZER_DEADLINE_S
 from strandline.model.checkpoint import Checkpoint
+from strandline.model.comparison import Comparison
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_VIEW, Scope, check_name
 from strandline.model.lineage import LineageEntry
@@ -286,6 +289,44 @@ class Workflow:
             deadline_s=None if isinstance(chosen, ExtractiveSummarizer) else deadline_s,
         )
         return compact(self._env, order)
+
+    def compare(
+        self,
+        summarizer: object = None,
+        *,
+        ledger_tokens: int = COMPARE_LEDGER_TOKENS,
+        deadline_s: float = SUMMARIZER_DEADLINE_S,
+        progress: CompareProgress | None = None,
+    ) -> Comparison:
+        """Compare the summaries that another tool wrote into an imported transcript with ours (C29).
+
+        Nothing is written: ours are made in memory, at the same places and of the same length at most.
+
+        Args:
+            summarizer: what drafts ours, as for `compact`.
+            ledger_tokens: how many tokens of our ledger are put beside theirs.
+            deadline_s: seconds for one draft; the extractive summarizer has none.
+            progress: told how many summaries are done, of how many.
+
+        Raises:
+            InvalidInputError, CorruptRecordError: nothing was compared.
+        """
+        return run(self._comparison(summarizer, ledger_tokens, deadline_s, progress), self._env.clock)
+
+    def _comparison(
+        self, summarizer: object, ledger_tokens: int, deadline_s: float, progress: CompareProgress | None
+    ) -> Verb[Comparison]:
+        chosen = as_summarizer(summarizer)
+        scratch = MemoryStore(digest_key=self._env.store.digest_key)
+        order = ComparisonOrder(
+            view=self._view,
+            scratch=replace(self._env, store=scratch, hooks=()),
+            summarizer=chosen,
+            deadline_s=None if isinstance(chosen, ExtractiveSummarizer) else deadline_s,
+            ledger_tokens=ledger_tokens,
+            progress=progress,
+        )
+        return compare(self._env, order)
 
     def checkpoint(
         self,
