@@ -54,6 +54,7 @@ NEEDS_MAX: Final = 1_000
 # Reading
 RECALL_HITS_MAX: Final = 1_000
 EVENTS_PAGE_MAX: Final = 10_000
+COMPARE_SUMMARIES_MAX: Final = 1_000  # foreign summaries; each is compared with all that came after it
 COMPARE_DROPPED_MAX: Final = 50  # references named of those that a foreign summary dropped and the agent needed
 COMPARE_LEDGER_TOKENS: Final = 1_333  # 4,000 bytes, as the default counter counts: the ledger put beside theirs
 LINEAGE_PAGE_ENTRIES: Final = 500

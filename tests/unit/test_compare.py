@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 import strandline
 from strandline.cli.app import app
 from strandline.cli.compare_picture import SUMMARIES_DRAWN_MAX, draw
-from strandline.limits import COMPARE_DROPPED_MAX
+from strandline.limits import COMPARE_DROPPED_MAX, COMPARE_SUMMARIES_MAX
 from strandline.model.outcome import ForeignSummary
 from strandline.testing import ScriptedSummarizer
 from tests.unit.test_engine_stage import log_of, new_workflow, transaction
@@ -171,6 +171,14 @@ def test_dropped_references_are_named_up_to_a_limit_and_counted_beyond(db):
     (only,) = wf.compare().summaries
     assert len(only.dropped) == COMPARE_DROPPED_MAX
     assert only.needed.needed == len(names)
+
+
+def test_more_summaries_than_the_limit_are_refused(db):
+    wf = new_workflow(db)
+    wf.append(said("Step 1"))
+    keep(db, wf, *[(1, "Parts.")] * (COMPARE_SUMMARIES_MAX + 1))
+    with pytest.raises(strandline.InvalidInputError, match="1,001 foreign summaries"):
+        wf.compare()
 
 
 # ---------------------------------------------------------------------------------------------- the command

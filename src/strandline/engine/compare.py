@@ -19,7 +19,7 @@ from strandline.engine.flow import Verb
 from strandline.engine.plan_job import NoJob, Order, plan_job
 from strandline.engine.reading import find_view, read_log, visible, with_references
 from strandline.errors import ContextOverflowError, InvalidInputError
-from strandline.limits import COMPARE_DROPPED_MAX, CONTEXT_BUDGET_TOKENS_MIN, LOG_PAGE_EVENTS
+from strandline.limits import COMPARE_DROPPED_MAX, COMPARE_SUMMARIES_MAX, CONTEXT_BUDGET_TOKENS_MIN, LOG_PAGE_EVENTS
 from strandline.model.comparison import ComparedSummary, Comparison
 from strandline.model.event import BodyFormat, Envelope, Event, EventKind, NewEvent, SourceEvent
 from strandline.model.outcome import CompactionResult, ForeignSummary
@@ -60,7 +60,7 @@ def compare(env: Environment, order: ComparisonOrder) -> Verb[Comparison]:
     """Compare every foreign summary of the workflow.
 
     Raises:
-        InvalidInputError: ledger_tokens is no whole number from 0.
+        InvalidInputError: ledger_tokens is no whole number from 0, or there are more than COMPARE_SUMMARIES_MAX.
         CorruptRecordError: an event is not what was written.
     """
     check_whole("ledger_tokens", order.ledger_tokens)
@@ -130,6 +130,10 @@ def _read(env: Environment, view: str) -> _Log:
             ref_ids |= found
             events += (replace(source, text="", payload=None) for source in sources)
         foreign = tuple(tx.summaries.foreign())
+    if len(foreign) > COMPARE_SUMMARIES_MAX:
+        raise InvalidInputError(
+            f"{len(foreign):,} foreign summaries; at most {COMPARE_SUMMARIES_MAX:,} are compared", hint="Cut the file."
+        )
     return _Log(events=tuple(events), foreign=foreign, ref_ids=ref_ids, revision=revision)
 
 
