@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from strandline.codec import ERASED_TEXT
+from strandline.codec import ERASED_TEXT, decode_sightings
 from strandline.engine.append import LogWriter, PreparedEvent, prepare
 from strandline.engine.compact import compact
 from strandline.engine.environment import PART_JOINT, Environment, check_whole
@@ -128,7 +128,7 @@ def _read(env: Environment, view: str) -> _Log:
         for page in _pages(read_log(tx, 1, revision, env.scope.workflow)):
             sources, found = with_references(tx, list(visible(reader, page)), env.counter)
             ref_ids |= found
-            events += (replace(source, text="", payload=None) for source in sources)
+            events += (source._replace(text="", payload=None) for source in sources)
         foreign = tuple(tx.summaries.foreign())
     if len(foreign) > COMPARE_SUMMARIES_MAX:
         raise InvalidInputError(
@@ -215,8 +215,9 @@ class _Ours:
 
 def _again(tx: Transaction, event: Event) -> PreparedEvent:
     """Return a stored event as one that is to be appended; what is known of it is not found out anew."""
-    texts = tx.refs.texts([sighting.ref_id for sighting in event.sightings])
-    named = [(texts[sighting.ref_id], sighting.declared) for sighting in event.sightings if sighting.ref_id in texts]
+    sightings = decode_sightings(event.sightings)
+    texts = tx.refs.texts([sighting.ref_id for sighting in sightings])
+    named = [(texts[sighting.ref_id], sighting.declared) for sighting in sightings if sighting.ref_id in texts]
     declared = tuple(ref for ref, is_declared in named if is_declared)
     body = ERASED_TEXT.encode() if event.body is None else event.body
     return PreparedEvent(
