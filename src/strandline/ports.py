@@ -230,6 +230,10 @@ class RegisterFacet(Protocol):
         """Return the fact of this kind and subject that began last, whether it still holds or not."""
         ...
 
+    def count_standing(self) -> int:
+        """Return how many facts hold now."""
+        ...
+
     def all(self) -> Iterator[Fact]:
         """Yield every fact by (from_seq, ordinal); for `verify`."""
         ...
@@ -304,10 +308,6 @@ class SummaryFacet(Protocol):
         """Return the summary with its segments in order, or None."""
         ...
 
-    def numbers(self) -> list[int]:
-        """Return the number of every stored summary, activated or not; for `verify`."""
-        ...
-
     def by_id(self, summary_id: str) -> Summary | None:
         """Return the summary that an attempt made, or None."""
         ...
@@ -328,8 +328,8 @@ class SummaryFacet(Protocol):
         """
         ...
 
-    def add_foreign(self, summaries: Sequence[ForeignSummary]) -> None:
-        """Keep summaries that another tool wrote; one whose key is known is left as it is."""
+    def add_foreign(self, summaries: Sequence[ForeignSummary]) -> int:
+        """Keep summaries that another tool wrote, and return how many are new; a known key is left as it is."""
         ...
 
     def foreign(self) -> list[ForeignSummary]:
@@ -346,6 +346,14 @@ class LineageFacet(Protocol):
 
     def read(self, after: int, limit: int) -> list[LineageEntry]:
         """Return the entries with lineage_seq > after, in order."""
+        ...
+
+    def count(self, after: int) -> int:
+        """Return how many entries have a lineage_seq > after."""
+        ...
+
+    def moved_to(self, view: str) -> int:
+        """Return the highest generation that the view's pointer was moved to; 0: it was never moved."""
         ...
 
     def by_op_key(self, op_key: str) -> LineageEntry | None:

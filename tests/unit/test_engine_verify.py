@@ -89,7 +89,7 @@ EVENT_DAMAGE = {
     "no record": ("UPDATE event SET record = x'' WHERE seq = {0}",),
     "another key": ("UPDATE event SET key = CAST('stolen' AS BLOB) WHERE seq = {0}",),
     "another chain": ("UPDATE event SET chain = zeroblob(32) WHERE seq = {0}",),
-    "erased": ("UPDATE event SET body = NULL, salt = NULL, body_digest = zeroblob(32), erased_by = 1 WHERE seq = {0}",),
+    "erased": ("UPDATE event SET body = NULL, salt = NULL, body_digest = zeroblob(32) WHERE seq = {0}",),
 }
 
 

@@ -103,7 +103,7 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     """DESIGN §5: what a newer version wrote is not touched by an older one."""
     path = _filled(tmp_path / "s.db")
     with sqlite3.connect(path) as connection:
-        connection.execute("INSERT INTO schema_migration VALUES (999, 'later', x'00', 0)")
+        connection.execute("INSERT INTO schema_migration VALUES (999, x'00')")
     with pytest.raises(strandline.SchemaVersionError) as caught:
         strandline.open(path)
     assert (caught.value.found, caught.value.known) == (999, 1)

@@ -193,6 +193,11 @@ class LogWriter:
         """The calls that are open now."""
         return self._register.open_calls
 
+    def count_foreign(self, added: int) -> None:
+        """Count summaries of another tool that were kept beside the log."""
+        self._head = replace(self._head, foreign_summaries=self._head.foreign_summaries + added)
+        self._tx.log.set_head(self._head)
+
     def add_missing(self, prepared: Sequence[PreparedEvent], expected_revision: int | None = None) -> Appended:
         """Add those whose key is not taken, and answer with mixed seqs (I3).
 
@@ -252,12 +257,12 @@ class LogWriter:
             begun.extend(step.begun)
         tx.log.insert(events)
         tx.refs.add(new, head.ref_id + 1, sightings)
-        self._write_facts(begun, ended)
         self._head = replace(
             head,
             revision=head.revision + len(events),
             chain=chain,
             live_events=head.live_events + len(events),
+            facts=head.facts + self._write_facts(begun, ended),
             ref_id=head.ref_id + len(new),
         )
         tx.log.set_head(self._head)
@@ -291,12 +296,16 @@ class LogWriter:
         chain = chain_event(chain, seq, new.key, record, body_digest(salt, event.body))
         return StoredEvent(seq, new.key, record, event.body, salt, None, chain)
 
-    def _write_facts(self, begun: Sequence[Fact], ended: Sequence[Fact]) -> None:
-        """Write the register's changes; a fact that began and ended in this batch is written once, ended."""
+    def _write_facts(self, begun: Sequence[Fact], ended: Sequence[Fact]) -> int:
+        """Write the register's changes, and return how many facts more hold now.
+
+        A fact that began and ended in this batch is written once, ended.
+        """
         ends = {(fact.from_seq, fact.ordinal): fact for fact in ended}
         fresh = {(fact.from_seq, fact.ordinal) for fact in begun}
         self._tx.register.begin([ends.get((fact.from_seq, fact.ordinal), fact) for fact in begun])
         self._tx.register.end([fact for place, fact in ends.items() if place not in fresh])
+        return len(fresh) - len(ends)
 
     def _refuse_other_content(self, event: PreparedEvent, stored: StoredEvent) -> None:
         """Compare a repeated key's content with what was stored first; after erasure there is nothing to compare."""

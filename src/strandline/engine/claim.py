@@ -145,6 +145,8 @@ def _next_attempt(tx: Transaction, candidate_id: str, fence: int, now: int) -> t
         started_us=now,
     )
     tx.jobs.add_attempt(begun)
+    head = tx.log.head()
+    tx.log.set_head(replace(head, attempts=head.attempts + 1))
     return begun, False
 
 

@@ -173,7 +173,7 @@ class _Import:
         self.flush()
 
     def _keep_foreign(self, item: ForeignText) -> None:
-        self._tx.summaries.add_foreign(
-            [ForeignSummary(key=item.key, through_seq=self._last_seq, text=item.text, detail=item.detail)]
-        )
+        kept = ForeignSummary(key=item.key, through_seq=self._last_seq, text=item.text, detail=item.detail)
+        added = self._tx.summaries.add_foreign([kept])
+        self._writer.count_foreign(added)
         self.foreign += 1

@@ -11,6 +11,7 @@ from strandline.engine.environment import Environment
 from strandline.engine.read_context import first_set
 from strandline.engine.reading import (
     check_reach,
+    check_register_whole,
     find_view,
     open_calls_of,
     read_log,
@@ -196,6 +197,7 @@ class _Facts:
         self._view = view
         self._tail = {event.seq: event for event in tail}
         self._base = tx.register.as_of(view.watermark) if view.watermark else []
+        check_register_whole(tx)
         self._heading = env.part_tokens(ANCHORS_HEADING)
         self._meter = _AnchorMeter(self._cost)
         self._meter.begin(self._base)

@@ -119,10 +119,15 @@ def find_view(tx: Transaction, name: str, scope_text: str) -> ViewHead:
 
     Raises:
         TenantScopeError: no such view.
+        CorruptRecordError: it was there once.
     """
     view = tx.views.get(name)
     if view is None:
         if name == DEFAULT_VIEW:
+            moved = tx.lineage.moved_to(name)
+            if moved:
+                reason = f"its pointer was moved to generation {moved}, and its row is missing"
+                raise CorruptRecordError(reason, place=f"view {name!r} of {scope_text}")
             return UNWRITTEN_MAIN
         raise TenantScopeError(f"{scope_text} has no view {name!r}")
     return view
@@ -227,6 +232,18 @@ def register_event(event: Event) -> RegisterEvent:
         if event.kind in (EventKind.PIN, EventKind.UNPIN)
         else (),
     )
+
+
+def check_register_whole(tx: Transaction) -> None:
+    """Check that no fact that holds is missing, before a summary speaks of them (I10).
+
+    Raises:
+        CorruptRecordError: one is.
+    """
+    counted, facts = tx.register.count_standing(), tx.log.head().facts
+    if counted != facts:
+        reason = f"{counted} facts hold, and {facts} were written"
+        raise CorruptRecordError(reason, place="register_fact")
 
 
 def standing_register(tx: Transaction) -> Register:

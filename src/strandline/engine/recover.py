@@ -182,6 +182,8 @@ def choose_checkpoint(tx: Transaction, name: str) -> tuple[LineageEntry | None, 
     moves = {view.name: view.moved_lineage_seq for view in tx.views.all()}
     floor = min(moves.values(), default=0)
     end = tx.log.head().lineage_seq + 1
+    if tx.lineage.count(floor) != end - 1 - floor:
+        raise CorruptRecordError("an entry is missing", place=f"lineage {floor + 1}..{end - 1}")
     newest: list[LineageEntry] = []
     passing: list[LineageEntry] = []
     for context_free in (False, True):

@@ -101,7 +101,7 @@ class _WorkflowCheck:
 
     def _summaries(self, tx: Transaction) -> None:
         """Every summary that was stored is what was written, and so are its changes of the manifest (I5, I9)."""
-        for number in tx.summaries.numbers():
+        for number in range(1, tx.log.head().summary_no + 1):
             place = f"summary {number}"
             try:
                 summary = tx.summaries.get(number)
@@ -177,12 +177,18 @@ class _WorkflowCheck:
         """Every candidate and attempt is what was written; those of activated summaries are there (I5)."""
         active = {view.summary_no for view in tx.views.all() if view.summary_no}
         found: set[str] = set()
+        counted = 0
         for candidate in tx.jobs.all_candidates():
             attempts = tx.jobs.attempts(candidate.candidate_id)
+            counted += len(attempts)
+            if not attempts:
+                self._say(f"candidate {candidate.candidate_id!r}", "its attempts are missing")
             found |= {attempt.attempt_id for attempt in attempts if attempt.state is AttemptState.ACTIVATED}
             if candidate.state is CandidateState.ACTIVE and not active & {a.summary_no for a in attempts}:
                 place = f"candidate {candidate.candidate_id!r}"
                 self._say(place, "it is active, and no view points to its summary (I5)")
+        if counted != tx.log.head().attempts:
+            self._say("attempt", f"{counted} are stored, {tx.log.head().attempts} were written")
         for summary_id in self._activated:
             if summary_id not in found or tx.summaries.by_id(summary_id) is None:
                 self._say(f"attempt {summary_id!r}", "the lineage says that it was activated, and it is not there (I5)")
@@ -201,4 +207,7 @@ class _WorkflowCheck:
                 self._say(f"checkpoint {lineage_seq}", "it is not the one that the lineage names")
 
     def _foreign(self, tx: Transaction) -> None:
-        tx.summaries.foreign()
+        """Every summary of another tool is what was kept."""
+        counted, kept = len(tx.summaries.foreign()), tx.log.head().foreign_summaries
+        if counted != kept:
+            self._say("foreign_summary", f"{counted} are stored, {kept} were kept")

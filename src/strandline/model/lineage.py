@@ -54,3 +54,6 @@ class WorkflowHead:
     summary_no: int = 0  # the highest number given to a summary
     ref_id: int = 0  # the highest number given to a reference
     live_events: int = 0
+    facts: int = 0  # of the register, that hold now
+    attempts: int = 0  # at compactions, of all candidates
+    foreign_summaries: int = 0

@@ -12,7 +12,7 @@ from strandline.errors import CorruptRecordError, InvalidInputError
 from strandline.model.candidate import Attempt, AttemptState, Candidate, CandidateState
 from strandline.model.checkpoint import Checkpoint
 from strandline.model.event import StoredEvent
-from strandline.model.lineage import LineageEntry, WorkflowHead
+from strandline.model.lineage import LineageEntry, LineageKind, WorkflowHead
 from strandline.model.outcome import ForeignSummary
 from strandline.model.register import Fact, FactKind, FactState
 from strandline.model.segment import Segment
@@ -125,6 +125,9 @@ class MemoryRegister(Facet):
     def newest(self, kind: FactKind, subject: str) -> Fact | None:
         return next(iter(self._tables.facts.newest(self._moment, "about", (kind, subject))), None)
 
+    def count_standing(self) -> int:
+        return len(self._all_standing())
+
     def all(self) -> Iterator[Fact]:
         return iter(self._tables.facts.all(self._moment))
 
@@ -218,9 +221,6 @@ class MemorySummaries(Facet):
     def get(self, summary_no: int) -> Summary | None:
         return self._tables.summaries.get(self._moment, summary_no)
 
-    def numbers(self) -> list[int]:
-        return [summary.summary_no for summary in self._tables.summaries.all(self._moment)]
-
     def by_id(self, summary_id: str) -> Summary | None:
         return next(iter(self._tables.summaries.newest(self._moment, "summary_id", summary_id)), None)
 
@@ -263,10 +263,13 @@ class MemorySummaries(Facet):
     def _changes(self, summary_no: int) -> Mapping[int, DroppedRef]:
         return self._tables.changes.get(self._moment, summary_no) or {}
 
-    def add_foreign(self, summaries: Sequence[ForeignSummary]) -> None:
+    def add_foreign(self, summaries: Sequence[ForeignSummary]) -> int:
+        added = 0
         for summary in summaries:
             if self._tables.foreign.get(self._moment, summary.key) is None:
                 self._tables.foreign.put(self._moment, summary.key, _detached(summary))
+                added += 1
+        return added
 
     def foreign(self) -> list[ForeignSummary]:
         return sorted(map(_detached, self._tables.foreign.all(self._moment)), key=lambda summary: summary.through_seq)
@@ -283,6 +286,13 @@ class MemoryLineage(Facet):
     def read(self, after: int, limit: int) -> list[LineageEntry]:
         last = max((entry.lineage_seq for entry in self._tables.lineage.newest(self._moment, "order", ONLY)), default=0)
         return [_detached(row) for row in self._tables.lineage.range(self._moment, "order", after + 1, last, limit)]
+
+    def count(self, after: int) -> int:
+        return sum(entry.lineage_seq > after for entry in self._tables.lineage.all(self._moment))
+
+    def moved_to(self, view: str) -> int:
+        moves = (entry for entry in self._tables.lineage.all(self._moment) if entry.kind is not LineageKind.CHECKPOINT)
+        return max((entry.generation or 0 for entry in moves if entry.view == view), default=0)
 
     def by_op_key(self, op_key: str) -> LineageEntry | None:
         return next(map(_detached, self._tables.lineage.newest(self._moment, "op_key", op_key)), None)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from strandline.codec import fold, pack, unfold, unpack
+from strandline.errors import CorruptRecordError
 from strandline.model.checkpoint import Checkpoint, CheckpointView
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.stores.sql.session import Row, Session
@@ -36,6 +37,13 @@ class SqlLineage:
     def read(self, after: int, limit: int) -> list[LineageEntry]:
         return [_to_entry(row) for row in self._session.rows("lineage", after=after, limit=limit)]
 
+    def count(self, after: int) -> int:
+        count: int = self._session.rows("count_lineage", after=after)[0][0]
+        return count
+
+    def moved_to(self, view: str) -> int:
+        return self._session.rows("lineage_move", view=view)[0][0] or 0
+
     def by_op_key(self, op_key: str) -> LineageEntry | None:
         rows = self._session.rows("lineage_by_op", op_key=op_key)
         return _to_entry(rows[0]) if rows else None
@@ -51,10 +59,14 @@ class SqlLineage:
 def _to_entry(row: Row) -> LineageEntry:
     lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain = row
     place = f"lineage {lineage_seq}"
+    try:
+        entry_kind = LineageKind(kind)
+    except ValueError as error:
+        raise CorruptRecordError(f"{kind!r} is no kind of entry", place=place) from error
     digest, by, why, detail = unpack(record, tuple[bytes | None, str | None, str | None, Mapping[str, Any]], place)
     return LineageEntry(
         lineage_seq=lineage_seq,
-        kind=LineageKind(kind),
+        kind=entry_kind,
         op_key=op_key,
         revision=revision,
         at_us=at_us,

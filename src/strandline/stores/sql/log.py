@@ -26,6 +26,9 @@ def head_digest(digest_key: bytes, scope: Scope, head: WorkflowHead) -> bytes:
         head.summary_no,
         head.ref_id,
         head.live_events,
+        head.facts,
+        head.attempts,
+        head.foreign_summaries,
     )
     return row_digest(digest_key, "workflow", values)
 
@@ -47,7 +50,8 @@ class SqlLog:
         return self._head
 
     def _to_head(self, row: Row) -> WorkflowHead:
-        name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id, live_events, digest = row
+        name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id, live_events = row[:9]
+        facts, attempts, foreign_summaries, digest = row[9:]
         head = WorkflowHead(
             revision=revision,
             chain=chain,
@@ -57,6 +61,9 @@ class SqlLog:
             summary_no=summary_no,
             ref_id=ref_id,
             live_events=live_events,
+            facts=facts,
+            attempts=attempts,
+            foreign_summaries=foreign_summaries,
         )
         if name != self._workflow or self._digest(head) != digest:
             raise CorruptRecordError("the row does not match its digest", place=f"workflow {self._workflow!r}")
@@ -76,6 +83,9 @@ class SqlLog:
             summary_no=head.summary_no,
             ref_id=head.ref_id,
             live_events=head.live_events,
+            facts=head.facts,
+            attempts=head.attempts,
+            foreign_count=head.foreign_summaries,
             row_digest=self._digest(head),
         )
         self._head = head

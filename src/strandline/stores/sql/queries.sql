@@ -8,15 +8,15 @@
 SELECT tenant_id FROM tenant WHERE name = :name
 
 -- name: add_tenant
-INSERT INTO tenant (name, created_us) VALUES (:name, :created_us)
+INSERT INTO tenant (name) VALUES (:name)
 
 -- name: find_workflow
 SELECT workflow_id FROM workflow WHERE tenant_id = :tenant_id AND name = :name
 
 -- name: add_workflow
 INSERT INTO workflow (tenant_id, name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id,
-    live_events, row_digest)
-VALUES (:tenant_id, :name, 0, :chain, 0, :chain, 0, 0, 0, 0, :row_digest)
+    live_events, facts, attempts, foreign_count, row_digest)
+VALUES (:tenant_id, :name, 0, :chain, 0, :chain, 0, 0, 0, 0, 0, 0, 0, :row_digest)
 
 -- name: scopes
 SELECT t.name, w.name FROM workflow w JOIN tenant t ON t.tenant_id = w.tenant_id
@@ -24,12 +24,14 @@ WHERE CAST(:tenant AS TEXT) IS NULL OR t.name = :tenant
 ORDER BY t.name, w.name
 
 -- name: head
-SELECT name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id, live_events, row_digest
+SELECT name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id, live_events, facts, attempts,
+    foreign_count, row_digest
 FROM workflow WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
 -- name: set_head
 UPDATE workflow SET revision = :revision, chain = :chain, lineage_seq = :lineage_seq, lineage_chain = :lineage_chain,
-    branch = :branch, summary_no = :summary_no, ref_id = :ref_id, live_events = :live_events, row_digest = :row_digest
+    branch = :branch, summary_no = :summary_no, ref_id = :ref_id, live_events = :live_events, facts = :facts,
+    attempts = :attempts, foreign_count = :foreign_count, row_digest = :row_digest
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
 -- ------------------------------------------------------------------------------------------ log
@@ -129,6 +131,10 @@ ORDER BY from_seq, ordinal
 SELECT from_seq, ordinal, kind, subject, holder, state, source_seq, through_seq, lane, audience, expires_us, row_digest
 FROM register_fact
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND subject = :subject AND kind = :kind
+
+-- name: count_standing
+SELECT count(*) FROM register_fact
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND through_seq IS NULL
 
 -- name: all_facts
 SELECT from_seq, ordinal, kind, subject, holder, state, source_seq, through_seq, lane, audience, expires_us, row_digest
@@ -243,9 +249,6 @@ SELECT summary_no, summary_id, view, base_no, generation, compactions, watermark
     dropped_count, manifest_digest, revision, row_digest
 FROM summary WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_no = :summary_no
 
--- name: summary_numbers
-SELECT summary_no FROM summary WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY summary_no
-
 -- name: summary_no
 SELECT summary_no FROM summary
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_id = :summary_id
@@ -284,6 +287,14 @@ VALUES (:tenant_id, :workflow_id, :lineage_seq, :kind, :op_key, :revision, :at_u
 SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain
 FROM lineage WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND lineage_seq > :after
 ORDER BY lineage_seq LIMIT :limit
+
+-- name: count_lineage
+SELECT count(*) FROM lineage WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND lineage_seq > :after
+
+-- name: lineage_move
+SELECT max(generation) FROM lineage
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view = :view AND generation IS NOT NULL
+    AND kind <> 'checkpoint'
 
 -- name: lineage_by_op
 SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain

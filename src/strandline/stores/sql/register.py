@@ -45,6 +45,10 @@ class SqlRegister:
         rows = self._session.rows("facts_of", subject=subject, kind=kind.value)
         return self._to_fact(max(rows)) if rows else None
 
+    def count_standing(self) -> int:
+        count: int = self._session.rows("count_standing")[0][0]
+        return count
+
     def all(self) -> Iterator[Fact]:
         for row in self._session.stream("all_facts"):
             yield self._to_fact(row)

@@ -50,9 +50,6 @@ class SqlSummaries:
         rows = self._session.rows("summary", summary_no=summary_no)
         return self._to_summary(rows[0]) if rows else None
 
-    def numbers(self) -> list[int]:
-        return [number for (number,) in self._session.rows("summary_numbers")]
-
     def by_id(self, summary_id: str) -> Summary | None:
         rows = self._session.rows("summary_no", summary_id=summary_id)
         return self.get(rows[0][0]) if rows else None
@@ -112,7 +109,8 @@ class SqlSummaries:
         check_seal(self._session, "dropped_ref", rows[0], summary_no)
         return _Link(base_no, generation, decode_changes(unfold(changes, f"dropped_ref {summary_no}")))
 
-    def add_foreign(self, summaries: Sequence[ForeignSummary]) -> None:
+    def add_foreign(self, summaries: Sequence[ForeignSummary]) -> int:
+        added = 0
         for summary in summaries:
             values = (
                 summary.key,
@@ -120,7 +118,7 @@ class SqlSummaries:
                 fold(summary.text.encode()),
                 encode_json(summary.detail),
             )
-            self._session.run(
+            added += self._session.run(
                 "add_foreign",
                 key=summary.key,
                 through_seq=summary.through_seq,
@@ -128,6 +126,7 @@ class SqlSummaries:
                 detail=values[3],
                 row_digest=seal(self._session, "foreign_summary", values),
             )
+        return added
 
     def foreign(self) -> list[ForeignSummary]:
         found = []

@@ -14,6 +14,7 @@ from strandline.stores.sql.queries import load_queries
 from strandline.stores.sql.session import Row
 
 QUERIES = load_queries()
+_DAMAGED = ("malformed", "Could not decode to UTF-8")  # errors of the driver itself bear no code
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -21,7 +22,7 @@ def map_error(error: sqlite3.Error, path: str) -> StrandlineError:
     """Return our error for one of SQLite's; the original becomes its cause."""
     code = getattr(error, "sqlite_errorcode", None)
     primary = code & 0xFF if code is not None else None
-    if primary in _CORRUPT or (primary is None and "malformed" in str(error)):
+    if primary in _CORRUPT or (primary is None and any(mark in str(error) for mark in _DAMAGED)):
         what = (
             "no store, or its first bytes are damaged" if primary == sqlite3.SQLITE_NOTADB else f"SQLite says: {error}"
         )

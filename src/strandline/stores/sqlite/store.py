@@ -113,16 +113,15 @@ class SqliteStore:
 
     def _migrate(self, writer: sqlite3.Connection, migrations: list[Migration], entropy: Entropy) -> None:
         writer.execute(
-            "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
-            " checksum BLOB NOT NULL, applied_us INTEGER NOT NULL) STRICT"
+            "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, checksum BLOB NOT NULL) STRICT"
         )
         applied = self._applied(writer)
         for migration in pending(migrations, applied):
             for statement in _statements(migration.text):
                 writer.execute(statement)
             writer.execute(
-                "INSERT INTO schema_migration VALUES (?, ?, ?, ?)",
-                (migration.number, migration.name, migration.checksum, self._clock.now_us()),
+                "INSERT INTO schema_migration VALUES (?, ?)",
+                (migration.number, migration.checksum),
             )
         if not applied:
             key = entropy.salt() + entropy.salt()
@@ -191,7 +190,7 @@ class SqliteStore:
         if tenant_id == UNKNOWN_ID:
             connection.execute(
                 QUERIES["add_tenant"].text,
-                {"name": scope.tenant, "created_us": self._clock.now_us()},
+                {"name": scope.tenant},
             )
             tenant_id, _ = self._find(connection, scope)
         if workflow_id == UNKNOWN_ID:

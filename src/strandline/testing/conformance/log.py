@@ -38,6 +38,9 @@ class LogLaws(StoreLaws):
             summary_no=4,
             ref_id=3,
             live_events=2,
+            facts=8,
+            attempts=9,
+            foreign_summaries=10,
         )
         with store.write(SCOPE) as tx:
             tx.log.set_head(replace(head, revision=1))

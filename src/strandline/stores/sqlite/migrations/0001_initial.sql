@@ -10,8 +10,7 @@ CREATE TABLE store_meta (
 
 CREATE TABLE tenant (
     tenant_id  INTEGER PRIMARY KEY,
-    name       TEXT NOT NULL UNIQUE CHECK (name <> ''),
-    created_us INTEGER NOT NULL
+    name       TEXT NOT NULL UNIQUE CHECK (name <> '')
 ) STRICT;
 
 -- Head, lock and counters of one workflow: the first statement of every writing transaction locks this row.
@@ -27,6 +26,9 @@ CREATE TABLE workflow (
     summary_no    INTEGER NOT NULL,          -- highest number given to a summary
     ref_id        INTEGER NOT NULL,          -- highest number given to a reference
     live_events   INTEGER NOT NULL,
+    facts         INTEGER NOT NULL,          -- rows of register_fact that hold now
+    attempts      INTEGER NOT NULL,          -- rows of attempt
+    foreign_count INTEGER NOT NULL,          -- rows of foreign_summary
     row_digest    BLOB NOT NULL,
     UNIQUE (tenant_id, name)
 ) STRICT;
@@ -42,11 +44,9 @@ CREATE TABLE event (
     salt        BLOB,                        -- NULL once erased
     body_digest BLOB,                        -- NULL until erased: while the body is there it is computed
     chain       BLOB NOT NULL,
-    erased_by   INTEGER,                     -- lineage_seq of the erasure
     PRIMARY KEY (tenant_id, workflow_id, seq),
     CHECK ((body IS NULL) = (salt IS NULL)),
-    CHECK ((body IS NULL) = (body_digest IS NOT NULL)),
-    CHECK ((body IS NULL) = (erased_by IS NOT NULL))
+    CHECK ((body IS NULL) = (body_digest IS NOT NULL))
 ) STRICT;
 CREATE UNIQUE INDEX event_key ON event (tenant_id, workflow_id, key) WHERE key IS NOT NULL;
 
@@ -55,8 +55,7 @@ BEGIN SELECT RAISE(ABORT, 'I1: an event is never deleted'); END;
 
 -- Only an erasure changes an event, and only by taking body and salt away (I1, C31).
 CREATE TRIGGER event_is_never_changed BEFORE UPDATE ON event
-WHEN NOT (old.erased_by IS NULL AND new.erased_by IS NOT NULL AND new.body IS NULL AND new.salt IS NULL
-    AND new.body_digest IS NOT NULL
+WHEN NOT (old.body IS NOT NULL AND new.body IS NULL AND new.salt IS NULL AND new.body_digest IS NOT NULL
     AND new.tenant_id = old.tenant_id AND new.workflow_id = old.workflow_id AND new.seq = old.seq
     AND new.key IS old.key AND new.record = old.record AND new.chain = old.chain)
 BEGIN SELECT RAISE(ABORT, 'I1: an event is never changed'); END;
@@ -280,7 +279,6 @@ CREATE TABLE checkpoint (
     state        BLOB,                       -- folded; NULL once erased
     salt         BLOB,
     digest       BLOB NOT NULL,              -- over all of it
-    erased_by    INTEGER,
     PRIMARY KEY (tenant_id, workflow_id, lineage_seq),
     FOREIGN KEY (tenant_id, workflow_id, lineage_seq) REFERENCES lineage
 ) STRICT;

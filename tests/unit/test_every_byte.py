@@ -1,0 +1,337 @@
+"""Law (I4, C5): a flipped byte in any stored column, a missing row, a swapped row: `verify` finds each, with its place,
+and the next read that uses it is refused.
+
+Checked by a walk over every column of every table of a store in which each table has rows; and over the file's own
+bytes. The walk finds its columns in the schema, so a new one is walked, too.
+"""
+
+import random
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+import strandline
+from strandline.model.ids import Scope
+from strandline.model.transcript import ForeignText
+from strandline.testing import ScriptedSummarizer
+from strandline.testing.conformance.stage import dump
+from tests.unit.test_engine_stage import open_store, quiet, talk
+from tests.unit.test_engine_verify import workflow_of
+
+ROWS_PER_COLUMN = 2  # of each column: the first row and one in the middle
+PAGES_SEED, FILE_FLIPS = 5, 60
+DERIVED_ONLY = {"sqlite_stat1"}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A store with rows in every table: two generations, a failed attempt, checkpoints, a foreign summary, a fork of
+    names between two tenants.
+    """
+    folder = tmp_path_factory.mktemp("bytes")
+    with open_store("sqlite", folder) as db:
+        wf = workflow_of(db)
+        wf.append(
+            [
+                strandline.constraint("rule", "Never on Fridays.", refs=["bucket-0001"], key="rule"),
+                strandline.pin("bucket-0001"),
+                *talk(6),
+            ]
+        )
+        wf.compact(350, quiet)
+        wf.append([strandline.tool_call("c1", "get", {"of": "bucket-0001"}), strandline.tool_result("c1", "vol-77aa")])
+        wf.append(talk(8, start=20))
+        wf.compact(350, ScriptedSummarizer(["Made up: bucket-9999 was opened."]))
+        wf.compact(350, quiet)
+        wf.checkpoint({"turn": 1}, 1, basis=wf.context())
+        wf.checkpoint({"turn": 2}, 2, basis=wf.context())
+        keep_foreign(db, wf)
+        wf.append(talk(3, start=60))
+        other = db.tenant("other").workflow("release")
+        other.append([strandline.message("user", "vol-77aa belongs to others", key="rule"), strandline.note("b")])
+        assert db.verify().ok
+        assert wf.context().generation == 2
+    path = folder / "store.db"
+    with closing(sqlite3.connect(path)) as connection:
+        for (trigger,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {trigger}")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return path
+
+
+def keep_foreign(db, wf):
+    class Foreign:
+        format, size_bytes, lines, bytes_read, line_byte, skipped = "x", 1, 1, 1, 0, {}
+
+        def items(self):
+            yield ForeignText(key="theirs", text="They wrote of vol-77aa.", detail={"by": "another"})
+            yield ForeignText(key="theirs too", text="And again of bucket-0001.")
+
+    from strandline.engine.import_transcript import import_transcript
+
+    import_transcript(wf._env, Foreign())
+
+
+@pytest.fixture
+def copy(whole, tmp_path):
+    """Return a function that changes a copy of the store by SQL, without its constraints, and says how many rows."""
+
+    def change(statement, *values):
+        path = tmp_path / "store.db"
+        shutil.copy(whole, path)
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA ignore_check_constraints=ON")
+            changed = connection.execute(statement, values).rowcount
+            connection.commit()
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return path, changed
+
+    return change
+
+
+def columns(path):
+    """Yield every table with its columns."""
+    with closing(sqlite3.connect(path)) as connection:
+        names = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"
+        for (table,) in connection.execute(names).fetchall():
+            if table not in DERIVED_ONLY:
+                yield table, [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+
+
+def sample(path, table):
+    """Return some whole rows of a table."""
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute(f"SELECT * FROM {table}").fetchall()
+    return [rows[0], rows[len(rows) // 2]][: len(rows)][:ROWS_PER_COLUMN]
+
+
+def where(names):
+    return " AND ".join(f"{name} IS ?" for name in names)
+
+
+def flips(value):
+    """Return what one flipped bit makes of a value: in its first, its middle and its last byte."""
+    if value is None:
+        return [1]
+    if isinstance(value, int):
+        return [value ^ 1, value ^ 64]
+    data = value.encode() if isinstance(value, str) else value
+    changed = []
+    for at in sorted({0, len(data) // 2, len(data) - 1}) if data else []:
+        flipped = bytearray(data)
+        flipped[at] ^= 1
+        changed.append(bytes(flipped).decode("latin-1") if isinstance(value, str) else bytes(flipped))
+    return changed or [b"\1" if isinstance(value, bytes) else "x"]
+
+
+def problems(path):
+    """Return what `verify`, or opening the store, finds."""
+    try:
+        with strandline.open(path) as db:
+            return [f"{problem.place}: {problem.reason}" for problem in db.verify().problems]
+    except strandline.StrandlineError as error:
+        return [str(error)]
+
+
+def test_every_table_has_rows(whole):
+    """Without this the walk would prove less than it says."""
+    for table, _ in columns(whole):
+        assert sample(whole, table), table
+
+
+def tables_of_the_schema():
+    with closing(sqlite3.connect(":memory:")) as connection:
+        from importlib import resources
+
+        folder = resources.files("strandline.stores.sqlite").joinpath("migrations")
+        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+            if entry.name.endswith(".sql"):
+                connection.executescript(entry.read_text(encoding="utf-8"))
+        names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
+    return [name for (name,) in names if not name.startswith("sqlite")] + ["schema_migration"]
+
+
+TABLES = tables_of_the_schema()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_flipped_byte_in_any_column_is_found(whole, copy, table):
+    """I4: every column of the table, in two rows, each flip of which SQLite lets stand."""
+    names = dict(columns(whole))[table]
+    unseen = []
+    for row in sample(whole, table):
+        for name, value in zip(names, row, strict=True):
+            for changed in flips(value):
+                try:
+                    path, count = copy(f"UPDATE {table} SET {name} = ? WHERE {where(names)}", changed, *row)
+                except sqlite3.IntegrityError:
+                    continue  # the table's own rules refuse it
+                assert count == 1
+                if not problems(path):
+                    unseen.append((name, value, changed))
+    assert unseen == []
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_missing_row_is_found(whole, copy, table):
+    """I4: any row of the table."""
+    names = dict(columns(whole))[table]
+    unseen = [
+        row for row in sample(whole, table) if not problems(copy(f"DELETE FROM {table} WHERE {where(names)}", *row)[0])
+    ]
+    assert unseen == []
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_swapped_rows_are_found(whole, copy, table):
+    """I4: two rows exchange all but their keys."""
+    with closing(sqlite3.connect(whole)) as connection:
+        info = connection.execute(f"PRAGMA table_info({table})").fetchall()
+        rows = connection.execute(f"SELECT * FROM {table} LIMIT 2").fetchall()
+    keys, rest = [c[1] for c in info if c[5]], [c[1] for c in info if not c[5]]
+    if len(rows) < 2 or not rest:
+        pytest.skip(f"{table}: there are no two rows with something to swap")
+    first, second = (dict(zip([c[1] for c in info], row, strict=True)) for row in rows)
+    if [first[name] for name in rest] == [second[name] for name in rest]:
+        pytest.skip(f"{table}: its rows differ in their keys only")
+    assignments = ", ".join(
+        f"{name} = CASE WHEN {where(keys)} THEN (SELECT {name} FROM was WHERE {where(keys)}) "
+        f"ELSE (SELECT {name} FROM was WHERE {where(keys)}) END"
+        for name in rest
+    )
+    path, _ = copy("SELECT 1")
+    one, two = [first[name] for name in keys], [second[name] for name in keys]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"CREATE TEMP TABLE was AS SELECT * FROM {table}")
+        values = [value for _ in rest for value in (*one, *two, *one)]
+        try:
+            connection.execute(
+                f"UPDATE {table} SET {assignments} WHERE ({where(keys)}) OR ({where(keys)})", [*values, *one, *two]
+            )
+        except sqlite3.IntegrityError:
+            pytest.skip(f"{table}: a unique key stands in the way of a swap")
+        connection.commit()
+    assert problems(path)
+
+
+READS = {
+    "event": lambda wf: wf.events(1),
+    "ref_block": lambda wf: wf.recall("bucket-0001"),
+    "ref_key": lambda wf: wf.recall("bucket-0001"),
+    "ref_sighting": lambda wf: wf.recall("bucket-0001"),
+    "register_fact": lambda wf: wf.compact(200, quiet),
+    "view_head": lambda wf: wf.context(),
+    "segment": lambda wf: wf.context(),
+    "summary": lambda wf: wf.context(),
+    "dropped_ref": lambda wf: wf.manifest(),
+    "lineage": lambda wf: wf.lineage(),
+    "checkpoint": lambda wf: wf.recover(dry_run=True),
+    "workflow": lambda wf: wf.context(),
+}
+"""The read that uses a row of each table. Jobs are read by the next claim; names by nothing but their own lookup."""
+
+USED = {
+    "event": "tenant_id = 1",
+    "ref_block": "first_id = 1 AND tenant_id = 1",
+    "ref_key": "ref_id = 1 AND tenant_id = 1",
+    "ref_sighting": "ref_id = 1 AND tenant_id = 1",
+    "register_fact": "through_seq IS NULL",
+    "summary": "summary_no = (SELECT summary_no FROM view_head)",
+    "segment": "through_seq = (SELECT watermark FROM view_head)"
+    " AND made_by IN (SELECT attempt_id FROM attempt WHERE state = 'activated')",
+    "dropped_ref": "summary_no = 1",
+    "checkpoint": "turn = 2",
+    "workflow": "name = 'verified'",
+}
+
+
+@pytest.mark.parametrize("table", READS)
+def test_the_read_that_uses_a_row_refuses_it(whole, copy, table):
+    """I4: every column but the keys by which the row is found; no answer is given from damaged bytes."""
+    with closing(sqlite3.connect(whole)) as connection:
+        info = connection.execute(f"PRAGMA table_info({table})").fetchall()
+        names = [c[1] for c in info]
+        rows = connection.execute(f"SELECT * FROM {table} WHERE {USED.get(table, '1')}").fetchall()
+    assert rows
+    answered = []
+    for name, value, pk in zip(names, rows[-1], [c[5] for c in info], strict=True):
+        if pk or name in ("tenant_id", "workflow_id", "name"):
+            continue
+        for changed in flips(value)[:1]:
+            try:
+                path, _ = copy(f"UPDATE {table} SET {name} = ? WHERE {where(names)}", changed, *rows[-1])
+            except sqlite3.IntegrityError:
+                continue
+            with strandline.open(path) as db:
+                try:
+                    READS[table](workflow_of(db))
+                except (strandline.CorruptRecordError, strandline.SummaryReconciliationError):
+                    continue
+                answered.append(name)
+    assert answered == []
+
+
+MISSED = {
+    "event": ("DELETE FROM event WHERE seq = 9 AND tenant_id = 1", READS["event"]),
+    "fact that holds": ("DELETE FROM register_fact WHERE kind = 'constraint'", READS["register_fact"]),
+    "view": ("DELETE FROM view_head", READS["view_head"]),
+    "segment": ("DELETE FROM segment", READS["segment"]),
+    "summary": ("DELETE FROM summary", READS["summary"]),
+    "changes of the manifest": ("DELETE FROM dropped_ref", READS["dropped_ref"]),
+    "newest checkpoint's entry": (
+        "DELETE FROM lineage WHERE lineage_seq = (SELECT max(lineage_seq) FROM lineage)",
+        READS["checkpoint"],
+    ),
+    "newest checkpoint": ("DELETE FROM checkpoint WHERE turn = 2", READS["checkpoint"]),
+}
+
+
+@pytest.mark.parametrize(("statement", "read"), MISSED.values(), ids=MISSED)
+def test_the_read_that_needs_a_row_misses_it(copy, statement, read):
+    """I4, I15: nothing older slips into its place, and nothing is read as if it had never been."""
+    path, count = copy(statement)
+    assert count > 0
+    refused = pytest.raises((strandline.CorruptRecordError, strandline.SummaryReconciliationError))
+    with strandline.open(path) as db, refused:
+        read(workflow_of(db))
+
+
+def contents(path):
+    """Return all that can be read, or what went wrong."""
+    try:
+        with strandline.open(path) as db:
+            found = {}
+            for scope in db.store.scopes():
+                with db.store.read(Scope(tenant=scope.tenant, workflow=scope.workflow)) as tx:
+                    found[str(scope)] = repr(dump(tx))
+            return found, [str(problem) for problem in db.verify().problems]
+    except strandline.StrandlineError as error:
+        return None, [str(error)]
+
+
+def test_a_flipped_byte_of_the_file_is_found_or_means_nothing(whole, tmp_path):
+    """I4: any byte of the file. One in unused space changes nothing that is read; every other is found."""
+    data = whole.read_bytes()
+    before, _ = contents(whole)
+    rng = random.Random(PAGES_SEED)
+    path = tmp_path / "flipped.db"
+    for _ in range(FILE_FLIPS):
+        at = rng.randrange(len(data))
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << rng.randrange(8)
+        path.write_bytes(bytes(flipped))
+        after, found = contents(path)
+        assert found or after == before, f"byte {at}"
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("left", [0.1, 0.35, 0.6, 0.85, 0.99])
+def test_a_truncated_file_is_found(whole, tmp_path, left):
+    """I4: wherever it was cut."""
+    data = whole.read_bytes()
+    path = tmp_path / "cut.db"
+    path.write_bytes(data[: int(len(data) * left)])
+    assert problems(path)
