@@ -56,7 +56,7 @@ from strandline.model.constructors import (
     tool_result,
     unpin,
 )
-from strandline.model.context import ContextPart, Omission, PartKind, Rung
+from strandline.model.context import ContextPart, Excerpt, NeedCounts, Omission, PartKind, Rung
 from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, SourceEvent
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.outcome import (
@@ -99,6 +99,7 @@ __all__ = [
     "DroppedUse",
     "Entropy",
     "EventKind",
+    "Excerpt",
     "ExtractiveSummarizer",
     "ForeignSummary",
     "Hook",
@@ -112,6 +113,7 @@ __all__ = [
     "MalformedDraftError",
     "Manifest",
     "ManifestEntry",
+    "NeedCounts",
     "NewEvent",
     "Omission",
     "OpenCall",

@@ -22,6 +22,7 @@ StrandlineError
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -129,16 +130,26 @@ class CorruptRecordError(StrandlineError):
 class ContextOverflowError(StrandlineError):
     """What must stand in the context does not fit the budget (C11, C19).
 
-    Attributes: needed (tokens at least), budget (tokens).
+    Attributes: needed (tokens at least), budget (tokens), needs (of references that had to be looked up in the log:
+    the tokens of the shortest quote of each).
     """
 
     hint = "Raise the budget, compact, or lift constraints and close issues that no longer hold."
-    fields = ("needed", "budget")
+    fields = ("needed", "budget", "needs")
 
-    def __init__(self, message: str, *, needed: int, budget: int, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        needed: int,
+        budget: int,
+        needs: Mapping[str, int] | None = None,
+        hint: str | None = None,
+    ) -> None:
         super().__init__(f"{message} (needs at least {needed} tokens, budget {budget})", hint=hint)
         self.needed = needed
         self.budget = budget
+        self.needs = dict(needs or {})
 
 
 class CompactionLineageError(StrandlineError):

@@ -10,12 +10,12 @@ from strandline.cli.command import Answer, Budget, Needs, Target
 from strandline.cli.output import count, pick, span, to_json
 
 if TYPE_CHECKING:
-    from strandline import Context
+    from strandline import Context, ContextPart
 
 
 Form = Literal["text", "openai", "anthropic"]
 Format = Annotated[Form, typer.Option("--format", help="Text, or the messages for a provider.")]
-_FIELDS: Final = "view revision generation watermark tokens budget token_counter rung omitted"
+_FIELDS: Final = "view revision generation watermark tokens budget token_counter rung needs omitted"
 _PART_FIELDS: Final = "kind from_seq through_seq tokens text since_checkpoint"
 
 
@@ -32,18 +32,28 @@ def context(target: Target, budget: Budget = None, needs: Needs = None, form: Fo
 
 def context_object(read: Context) -> dict[str, object]:
     """Return a context as the JSON that others rely on."""
-    parts = [{**pick(p, _PART_FIELDS), "event_kind": p.event.kind if p.event else None} for p in read.parts]
-    return {**pick(read, _FIELDS), "parts": parts}
+    return {**pick(read, _FIELDS), "parts": [_part_object(part) for part in read.parts]}
+
+
+def _part_object(part: ContextPart) -> dict[str, object]:
+    value = {**pick(part, _PART_FIELDS), "event_kind": part.event.kind if part.event else None}
+    if part.excerpts:
+        value["excerpts"] = [pick(excerpt, "from_char to_char") for excerpt in part.excerpts]
+    return value
 
 
 def provenance(read: Context) -> list[str]:
     """Return what a context is made of, and what it leaves out."""
-    said = [f"basis {read.generation}@{read.revision}, {read.tokens:,} of {read.budget:,} tokens"]
+    rung = f", rung {read.rung}" if read.rung != "whole" else ""
+    said = [f"basis {read.generation}@{read.revision}, {read.tokens:,} of {read.budget:,} tokens{rung}"]
     for kind in dict.fromkeys(part.kind for part in read.parts):
         parts = [part for part in read.parts if part.kind is kind]
         what = kind if kind in ("anchors", "ledger") else count(len(parts), kind)
-        said.append(f"{what} {span(parts[0].from_seq, parts[-1].through_seq)} ({sum(p.tokens for p in parts):,})")
-    said += [
-        f"left out: {left.kind} {span(left.from_seq, left.through_seq)} ({left.tokens:,})" for left in read.omitted
-    ]
+        where = span(parts[0].from_seq, parts[-1].through_seq)
+        if kind == "retrieved":
+            what, where = "retrieved for needs: event", ", ".join(str(part.from_seq) for part in parts)
+        said.append(f"{what} {where} ({sum(p.tokens for p in parts):,})")
+    for left in read.omitted:
+        what = "rest of event" if left.kind == "retrieved" else left.kind
+        said.append(f"left out: {what} {span(left.from_seq, left.through_seq)} ({left.tokens:,})")
     return said

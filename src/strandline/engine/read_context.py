@@ -1,25 +1,28 @@
-"""Read a context: summary, anchors, ledger, tail, in one snapshot, within the budget (C18, C19, I7)."""
+"""Read a context: summary, quotes of what is needed, tail, in one snapshot, within the budget (C18, C19, I7)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Final
 
-from strandline.codec import encode_text, leaf_text
+from strandline.codec import encode_text
 from strandline.engine.environment import PART_JOINT, Environment, part_tokens
-from strandline.engine.reading import check_sighted, find_view, read_one, read_view
-from strandline.errors import InvalidInputError, LastKnown, SummaryReconciliationError
+from strandline.engine.reading import find_view, read_view
+from strandline.engine.retrieve import Retrieval, dependency_text
+from strandline.errors import ContextOverflowError, InvalidInputError, SummaryReconciliationError
 from strandline.limits import CONTEXT_BUDGET_TOKENS, NEEDS_MAX
-from strandline.model.context import ContextPart, ContextView, Omission, PartKind, Rung
+from strandline.model.context import ContextPart, ContextView, NeedCounts, Omission, PartKind, Rung
 from strandline.model.event import Basis
-from strandline.model.recovery import ReconciliationReason
 from strandline.model.register import OpenCall
 from strandline.ports import TokenCounter, Transaction
-from strandline.rules.fallback import fit
+from strandline.rules.fallback import Fitted, add_quotes, fit
 from strandline.rules.planning import check_budget
 from strandline.rules.recovery import missing_dependencies
 from strandline.rules.rendering import Message, plain_text, to_anthropic, to_openai
+from strandline.rules.retrieval import Source, rests, widen
 
+BLOCKED: Final = "blocked"  # what a hook is told as the rung, where there is no context
 _RENDERERS: dict[str, Callable[[Sequence[ContextPart]], list[Message]]] = {
     "openai": to_openai,
     "anthropic": to_anthropic,
@@ -43,6 +46,7 @@ class Context:
     rung: Rung
     parts: tuple[ContextPart, ...]
     omitted: tuple[Omission, ...]
+    needs: NeedCounts
     open_calls: tuple[OpenCall, ...] = ()
 
     @property
@@ -57,9 +61,16 @@ class Context:
 
     @property
     def dependency_text(self) -> str:
-        """What a needed reference may stand in: the text, and the values of payloads without JSON's escapes."""
-        payloads = (leaf_text(part.event.payload) for part in self.parts if part.event is not None)
-        return PART_JOINT.join((self.text, *payloads))
+        """What a needed reference may stand in, for a recovery: summary and tail, and the values of payloads without
+        JSON's escapes; not what was retrieved (I16).
+        """
+        return dependency_text(self.parts)
+
+    @property
+    def tokens_by_kind(self) -> dict[PartKind, int]:
+        """The tokens of the parts of each kind."""
+        kinds = dict.fromkeys(part.kind for part in self.parts)
+        return {kind: sum(part.tokens for part in self.parts if part.kind is kind) for kind in kinds}
 
     def messages(self, provider: str) -> list[Message]:
         """Return the context as messages for a provider, "openai" or "anthropic".
@@ -75,6 +86,9 @@ class Context:
 def read_context(env: Environment, view: str, budget: int | None, needs: Sequence[str] = ()) -> Context:
     """Read the context of a view.
 
+    A need that stands verbatim in summary or tail costs nothing. For another one the newest event that holds it is
+    quoted out of the log (C19).
+
     Args:
         env: ports and workflow.
         view: its name.
@@ -82,21 +96,83 @@ def read_context(env: Environment, view: str, budget: int | None, needs: Sequenc
         needs: references that must stand verbatim in it.
 
     Raises:
-        ContextOverflowError: what can't be left out exceeds the budget.
-        SummaryReconciliationError: a need does not stand verbatim in it.
+        ContextOverflowError: what can't be left out, or what is needed, exceeds the budget or the limits of retrieval.
+        SummaryReconciliationError: no event that the view may read holds a need.
         CorruptRecordError: something that was read is not what was written.
     """
     check_needs(needs)
-    with env.store.read(env.scope) as tx:
-        snapshot = read_view(env, tx, view)
-        stored = tx.views.get(view)
-        own = stored.budget if stored is not None else None
-        context = assemble_context(snapshot, env.counter, check_budget(first_set(budget, own)))
-        missing = missing_dependencies(needs, context.dependency_text) if needs else ()
-        if missing:
-            raise _unmet(context, missing, last_known(tx, missing[0], snapshot, env.scope.workflow))
-    env.emit("context", {"scope": str(env.scope), "tokens": context.tokens, "rung": context.rung.value})
+    try:
+        with env.store.read(env.scope) as tx:
+            snapshot = read_view(env, tx, view)
+            stored = tx.views.get(view)
+            own = stored.budget if stored is not None else None
+            context = _with_needs(env, tx, snapshot, check_budget(first_set(budget, own)), needs)
+    except (ContextOverflowError, SummaryReconciliationError) as error:
+        env.emit("context", {"scope": str(env.scope), "view": view, "rung": BLOCKED, "error": type(error).__name__})
+        raise
+    env.emit(
+        "context",
+        {
+            "scope": str(env.scope),
+            "view": view,
+            "generation": context.generation,
+            "revision": context.revision,
+            "budget": context.budget,
+            "tokens": context.tokens,
+            "tokens_by_kind": {kind.value: tokens for kind, tokens in context.tokens_by_kind.items()},
+            "tokens_omitted": sum(left.tokens for left in context.omitted),
+            "rung": context.rung.value,
+            "needs": asdict(context.needs),
+        },
+    )
     return context
+
+
+def _with_needs(env: Environment, tx: Transaction, snapshot: ContextView, budget: int, needs: Sequence[str]) -> Context:
+    """Fit a snapshot to the budget together with quotes of what is needed and does not stand in it.
+
+    Quotes may take the place of the ledger and of the tail's older part, where other needs may stand. So it goes round,
+    and each round looks up another one of them. The quotes begin as short as they can be; in the end they take what the
+    tail leaves over.
+    """
+    parts = context_parts(snapshot, env.counter)
+    fitted = fit(parts, budget)
+    retrieval = Retrieval(env, tx, snapshot, parts, budget)
+    taken = 0
+    while missing := _missing(needs, fitted.parts, retrieval.sources):
+        retrieval.look_up(missing)
+        taken = max(taken, sum(quoted.tokens for quoted in retrieval.quotes(needs)))  # the tail never grows again
+        fitted = fit(parts, budget - taken)
+    sources = retrieval.sources
+    free = min(budget - fitted.tokens, retrieval.share_tokens) - taken
+    quotes = widen(sources, free, env.part_tokens)
+    in_summary, in_tail = _standing(needs, fitted.parts)
+    counts = NeedCounts(
+        in_summary=in_summary,
+        in_tail=in_tail,
+        retrieved=len(dict.fromkeys(needs)) - in_summary - in_tail,
+        lookups=retrieval.lookups,
+        events=len(sources),
+    )
+    with_quotes = add_quotes(fitted, quotes, rests(sources, quotes, env.part_tokens))
+    return _context(snapshot, env.counter, budget, with_quotes, counts)
+
+
+def _missing(needs: Sequence[str], parts: Sequence[ContextPart], sources: Sequence[Source]) -> tuple[str, ...]:
+    """Return the needs that stand in no part, and for which no event is quoted."""
+    quoted = {ref for source in sources for ref in source.refs}
+    return missing_dependencies((need for need in needs if need not in quoted), dependency_text(parts)) if needs else ()
+
+
+def _standing(needs: Sequence[str], parts: Sequence[ContextPart]) -> tuple[int, int]:
+    """Return how many needs stand in the summary, and how many others in the tail."""
+    if not needs:
+        return 0, 0
+    summary = [part for part in parts if part.kind is not PartKind.EVENT]
+    beside = missing_dependencies(needs, dependency_text(summary))
+    return len(dict.fromkeys(needs)) - len(beside), len(beside) - len(
+        missing_dependencies(beside, dependency_text(parts))
+    )
 
 
 def read_basis(env: Environment, view: str) -> Basis:
@@ -104,22 +180,6 @@ def read_basis(env: Environment, view: str) -> Basis:
     with env.store.read(env.scope) as tx:
         head = find_view(tx, view, str(env.scope))
         return Basis(view=view, generation=head.generation, revision=tx.log.head().revision)
-
-
-def _unmet(context: Context, missing: tuple[str, ...], known: LastKnown | None) -> SummaryReconciliationError:
-    hint = None
-    if known is not None and any(part.from_seq <= known.seq <= part.through_seq for part in context.omitted):
-        hint = f"Event {known.seq} holds it, but the budget of {context.budget} left it out: raise it, or compact."
-    return SummaryReconciliationError(
-        f"generation {context.generation} of view {context.view!r} through event {context.revision} does not hold "
-        f"{', '.join(map(repr, missing))} verbatim",
-        summary_generation=context.generation,
-        checkpoint_turn=None,
-        reason=ReconciliationReason.DEPENDENCY_NOT_VERBATIM,
-        missing_refs=missing,
-        last_known=known,
-        hint=hint,
-    )
 
 
 def check_needs(needs: Sequence[str]) -> None:
@@ -137,20 +197,6 @@ def check_needs(needs: Sequence[str]) -> None:
 def first_set(*budgets: int | None) -> int:
     """Return the first budget that is given, or the default."""
     return next((budget for budget in budgets if budget is not None), CONTEXT_BUDGET_TOKENS)
-
-
-def last_known(tx: Transaction, ref: str, snapshot: ContextView, workflow: str) -> LastKnown | None:
-    """Return where a reference was last seen, or None when no event holds it (I11)."""
-    ref_id = tx.refs.find([ref]).get(ref)
-    if ref_id is None:
-        return None
-    for seq, _ in tx.refs.sightings(ref_id, snapshot.revision, 1):
-        event = read_one(tx, seq, workflow)
-        check_sighted(event, ref_id, ref)
-        summary_no = snapshot.summary.summary_no if snapshot.summary else 0
-        dropped_by = tx.summaries.dropped_by(summary_no, [ref_id]) if summary_no else {}
-        return LastKnown(seq=seq, generation_dropped=dropped_by.get(ref_id), event_kind=event.kind.value)
-    return None
 
 
 def context_parts(snapshot: ContextView, counter: TokenCounter) -> list[ContextPart]:
@@ -194,8 +240,11 @@ def context_parts(snapshot: ContextView, counter: TokenCounter) -> list[ContextP
 
 
 def assemble_context(snapshot: ContextView, counter: TokenCounter, budget: int) -> Context:
-    """Fit a snapshot to the budget."""
-    fitted = fit(context_parts(snapshot, counter), budget)
+    """Fit a snapshot to the budget; nothing is retrieved."""
+    return _context(snapshot, counter, budget, fit(context_parts(snapshot, counter), budget), NeedCounts())
+
+
+def _context(snapshot: ContextView, counter: TokenCounter, budget: int, fitted: Fitted, needs: NeedCounts) -> Context:
     return Context(
         view=snapshot.view,
         generation=snapshot.generation,
@@ -207,5 +256,6 @@ def assemble_context(snapshot: ContextView, counter: TokenCounter, budget: int) 
         rung=fitted.rung,
         parts=fitted.parts,
         omitted=fitted.omitted,
+        needs=needs,
         open_calls=snapshot.open_calls,
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from strandline.codec import encode_text, read_body
 from strandline.engine.environment import Environment, check_whole
-from strandline.engine.reading import check_sighted, find_view, read_one, read_summary
+from strandline.engine.reading import find_view, read_summary
+from strandline.engine.retrieve import sighted_events
 from strandline.errors import InvalidInputError
 from strandline.limits import RECALL_HITS_MAX
 from strandline.model.outcome import RecallHit
@@ -24,20 +27,13 @@ def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) 
     check_whole("limit", limit)
     if not 1 <= limit <= RECALL_HITS_MAX:
         raise InvalidInputError(f"a limit of {limit} lies outside 1..{RECALL_HITS_MAX}")
-    hits: list[RecallHit] = []
     with env.store.read(env.scope) as tx:
         reader = find_view(tx, view, str(env.scope))
-        revision = tx.log.head().revision
-        ref_id = tx.refs.find([ref]).get(ref)
-        if ref_id is None:
-            return hits
-        for seq, declared in tx.refs.sightings(ref_id, revision, limit):
-            event = read_one(tx, seq, env.scope.workflow)
-            check_sighted(event, ref_id, ref)
-            if reader.reads(event.audience):
-                text = read_body(event)[0]
-                hits.append(RecallHit(seq=seq, kind=event.kind, actor=event.actor, text=text, declared=declared))
-    return hits
+        found = sighted_events(tx, ref, reader, tx.log.head().revision, env.scope.workflow)
+        return [
+            RecallHit(seq=event.seq, kind=event.kind, actor=event.actor, text=read_body(event)[0], declared=declared)
+            for event, declared in islice(found, limit)
+        ]
 
 
 def read_manifest(env: Environment, view: str) -> Manifest:

@@ -13,8 +13,9 @@ from strandline.engine.checkpoint import check_checkpoint
 from strandline.engine.claim import fence_holder
 from strandline.engine.environment import Environment
 from strandline.engine.lineage import add_entry, check_entry
-from strandline.engine.read_context import Context, assemble_context, check_needs, first_set, last_known
-from strandline.engine.reading import UNWRITTEN_MAIN, read_view
+from strandline.engine.read_context import Context, assemble_context, check_needs, first_set
+from strandline.engine.reading import UNWRITTEN_MAIN, find_view, read_view
+from strandline.engine.retrieve import last_known
 from strandline.errors import ContextOverflowError, CorruptRecordError, SummaryReconciliationError
 from strandline.model.checkpoint import Checkpoint, CheckpointView
 from strandline.model.context import ContextView, PartKind
@@ -153,7 +154,7 @@ def _decide(env: Environment, tx: Transaction, request: RecoveryRequest) -> Reco
     own = stored.budget if stored else None
     context = assemble_context(snapshot, env.counter, check_budget(first_set(request.budget, own)))
     state = decode_json(target.state, f"checkpoint {target.lineage_seq}") if target else None
-    _check_resumable(tx, request, target, state, basis, snapshot, context, env.scope.workflow)
+    _check_resumable(env, tx, request, target, state, basis, snapshot, context)
     restored = target is not None and not target.context_free
     if restored and basis is not None and basis.basis_revision is not None:
         context = _marked(context, basis.basis_revision)
@@ -253,6 +254,7 @@ def _read_snapshot(env: Environment, tx: Transaction, view: str, target: Checkpo
 
 
 def _check_resumable(
+    env: Environment,
     tx: Transaction,
     request: RecoveryRequest,
     target: Checkpoint | None,
@@ -260,12 +262,12 @@ def _check_resumable(
     basis: CheckpointView | None,
     snapshot: ContextView,
     context: Context,
-    workflow: str,
 ) -> None:
     """Ask the pure rule whether the agent may go on (I16)."""
     state_text = leaf_text(state) if target else ""
     missing = missing_dependencies(request.needs, context.dependency_text, state_text)
-    known = {ref: last_known(tx, ref, snapshot, workflow) for ref in missing}
+    reader = find_view(tx, snapshot.view, str(env.scope))
+    known = {ref: last_known(tx, ref, snapshot, reader, env.scope.workflow) for ref in missing}
     resume_from_checkpoint(
         ResumePoint(
             generation=basis.generation if basis else snapshot.generation,

@@ -16,6 +16,7 @@ class PartKind(enum.StrEnum):
     SEGMENT = "segment"
     ANCHORS = "anchors"
     LEDGER = "ledger"
+    RETRIEVED = "retrieved"  # looked up in the log, for it holds what is needed (C19)
     EVENT = "event"
 
 
@@ -23,8 +24,18 @@ class Rung(enum.StrEnum):
     """The rungs of the fallback ladder (C19), from best to worst; below the last the call is blocked."""
 
     WHOLE = "whole"  # summary and the whole tail
+    RETRIEVED = "retrieved"  # with quotes of the events that hold what is needed
     WITHOUT_LEDGER = "without_ledger"
     SMALLER_WINDOW = "smaller_window"  # the oldest events of the tail are left out, and named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """A stretch of an event's text, as it stands there: characters from_char to to_char, the last not included."""
+
+    from_char: int
+    to_char: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,17 +49,29 @@ class ContextPart:
     text: str
     event: SourceEvent | None = None
     since_checkpoint: bool = False  # set by recovery: came after the basis of the restored state (I16)
+    excerpts: tuple[Excerpt, ...] = ()  # of a RETRIEVED part: what is quoted, without our labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Omission:
-    """Something that a smaller window leaves out: what, which events, how many tokens."""
+    """Something that a rung leaves out: what, which events, how many tokens; RETRIEVED is the rest of an event."""
 
     kind: PartKind
     from_seq: int
     through_seq: int
     tokens: int
     reason: Rung
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedCounts:
+    """Where the needs of a context stand, and what it cost to look them up (C19)."""
+
+    in_summary: int = 0
+    in_tail: int = 0
+    retrieved: int = 0
+    lookups: int = 0  # references that were looked up in the log
+    events: int = 0  # events that are quoted for them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

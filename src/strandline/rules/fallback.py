@@ -56,23 +56,58 @@ def fit(parts: Sequence[ContextPart], budget: int) -> Fitted:
     total = sum(part.tokens for part in without)
     if total <= budget:
         return Fitted(parts=tuple(without), omitted=tuple(omitted), rung=Rung.WITHOUT_LEDGER)
-    head = [part for part in without if part.kind is not PartKind.EVENT]
-    tail = [part for part in without if part.kind is PartKind.EVENT]
-    fixed = _mandatory(tail)
-    others = [part for part in tail if part.from_seq not in fixed]
-    fixed_tokens = sum(part.tokens for part in tail if part.from_seq in fixed)
-    left = budget - sum(part.tokens for part in head) - fixed_tokens
-    window, least_window = _newest_window(others, left)
-    newest_is_fixed = not others or tail[-1].from_seq in fixed
-    if left < 0 or (window is None and not newest_is_fixed):
-        least = budget - left + (0 if newest_is_fixed else least_window)
+    least = least_tokens(without)
+    if least > budget:
         raise ContextOverflowError(
             "segments, mandatory facts and the newest event exceed the budget", needed=least, budget=budget
         )
+    head = [part for part in without if part.kind is not PartKind.EVENT]
+    tail = [part for part in without if part.kind is PartKind.EVENT]
+    fixed = _mandatory(tail)
+    taken = sum(part.tokens for part in without if part.kind is not PartKind.EVENT or part.from_seq in fixed)
+    window, _ = _newest_window([part for part in tail if part.from_seq not in fixed], budget - taken)
     stays = fixed | {part.from_seq for part in window or ()}
     omitted += _left_out(tail, stays)
     kept = [part for part in tail if part.from_seq in stays]
     return Fitted(parts=(*head, *kept), omitted=tuple(omitted), rung=Rung.SMALLER_WINDOW)
+
+
+def least_tokens(parts: Sequence[ContextPart]) -> int:
+    """Return the tokens of what is never left out."""
+    return sum(part.tokens for part in never_left_out(parts))
+
+
+def never_left_out(parts: Sequence[ContextPart]) -> list[ContextPart]:
+    """Return what is never left out: segments, anchors, the tail's mandatory events, and its newest event with those
+    that a call and its result hold together.
+    """
+    tail = [part for part in parts if part.kind is PartKind.EVENT]
+    fixed = _mandatory(tail)
+    stays = set(fixed)
+    if tail and tail[-1].from_seq not in fixed:
+        others = [part for part in tail if part.from_seq not in fixed]
+        shortest = _newest_window(others, 0)[1]
+        stays |= {part.from_seq for part in others[len(others) - shortest :]}
+    return [
+        part
+        for part in parts
+        if (part.from_seq in stays if part.kind is PartKind.EVENT else part.kind is not PartKind.LEDGER)
+    ]
+
+
+def add_quotes(fitted: Fitted, quotes: Sequence[ContextPart], rests: Sequence[Omission]) -> Fitted:
+    """Return what fits together with quotes of events that hold what is needed, behind the summary, before the tail;
+    `rests` are what is left out of those events.
+    """
+    if not quotes:
+        return fitted
+    head = [part for part in fitted.parts if part.kind is not PartKind.EVENT]
+    tail = [part for part in fitted.parts if part.kind is PartKind.EVENT]
+    return Fitted(
+        parts=(*head, *quotes, *tail),
+        omitted=(*fitted.omitted, *rests),
+        rung=Rung.RETRIEVED if fitted.rung is Rung.WHOLE else fitted.rung,
+    )
 
 
 def _mandatory(tail: Sequence[ContextPart]) -> set[int]:
@@ -118,8 +153,8 @@ def _omission(part: ContextPart, rung: Rung) -> Omission:
 
 
 def _newest_window(tail: Sequence[ContextPart], budget: int) -> tuple[list[ContextPart] | None, int]:
-    """Return the longest end of the tail that fits and parts no call from its result, None where none does; and the
-    tokens of the shortest such end.
+    """Return the longest end of the tail that fits and parts no call from its result, None where none does; and how
+    many events the shortest such end has.
     """
     suffix_tokens = 0
     least: int | None = None
@@ -132,7 +167,7 @@ def _newest_window(tail: Sequence[ContextPart], budget: int) -> tuple[list[Conte
         if event is not None and event.kind is EventKind.TOOL_RESULT and not event.late and event.call_seq is not None:
             needed_from = min(needed_from, index_of.get(event.call_seq, needed_from))
         if index <= needed_from:
-            least = suffix_tokens if least is None else least
+            least = len(tail) - index if least is None else least
             if suffix_tokens <= budget:
                 best = index
         if suffix_tokens > budget and least is not None:

@@ -21,7 +21,12 @@ _SAID_BY_AGENT = {EventKind.DECISION, EventKind.FAILED_ATTEMPT}
 
 def summary_texts(parts: Sequence[ContextPart]) -> list[str]:
     """Return the texts of the summary's parts, the stable prefix first; [] where there is no summary."""
-    return [part.text for part in parts if part.kind is not PartKind.EVENT]
+    return [part.text for part in parts if part.kind not in (PartKind.RETRIEVED, PartKind.EVENT)]
+
+
+def quoted_texts(parts: Sequence[ContextPart]) -> list[str]:
+    """Return the texts of what was retrieved: quotes with a label, never calls or results of their own (C19)."""
+    return [part.text for part in parts if part.kind is PartKind.RETRIEVED]
 
 
 def segment_label(from_seq: int, through_seq: int) -> str:
@@ -32,7 +37,7 @@ def segment_label(from_seq: int, through_seq: int) -> str:
 def to_anthropic(parts: Sequence[ContextPart]) -> list[Message]:
     """Return messages for the Anthropic Messages API: roles alternate, results follow their calls at once."""
     messages: list[Message] = []
-    texts = summary_texts(parts)
+    texts = [*summary_texts(parts), *quoted_texts(parts)]
     if texts:
         _say(messages, "user", [_text_block(text) for text in texts])
     for group in _turns(parts):
@@ -54,6 +59,7 @@ def to_openai(parts: Sequence[ContextPart]) -> list[Message]:
     texts = summary_texts(parts)
     if texts:
         messages.append({"role": "user", "content": "\n\n".join(texts)})
+    messages += ({"role": "user", "content": text} for text in quoted_texts(parts))  # beside the anchors, not in them
     for group in _turns(parts):
         if isinstance(group, SourceEvent):
             messages.append({"role": _openai_role(group), "content": plain_text(group)})

@@ -26,18 +26,24 @@ MONEY_SIGNS: Final = "$€£"
 PERCENT: Final = "%"
 
 _WORD_RUN: Final = re.compile(r"\w+")
+_MAY_CONTINUE: Final = frozenset(CONNECTORS + DIGIT_JOINERS + MONEY_SIGNS + PERCENT)
 
 
 def stands_verbatim(ref: str, text: str) -> bool:
     """Tell whether `ref` occurs in `text` as a token of its own, by the rule of this module (I9, I16)."""
+    return first_standing(ref, text) is not None
+
+
+def first_standing(ref: str, text: str) -> int | None:
+    """Return where `ref` first occurs in `text` as a token of its own, or None."""
     if not ref:
-        return False
+        return None
     start = text.find(ref)
     while start >= 0:
         if stands_at(text, start, start + len(ref)):
-            return True
+            return start
         start = text.find(ref, start + 1)
-    return False
+    return None
 
 
 def verbatim_subset(refs: Iterable[str], text: str) -> set[str]:
@@ -72,6 +78,11 @@ def stands_at(text: str, start: int, end: int) -> bool:
         if _continues(last, near, beyond):
             return False
     return True
+
+
+def ends_every_token(char: str) -> bool:
+    """Tell whether a character continues nothing, whatever stands beside it: a text may be cut there."""
+    return not _is_word(char) and char not in _MAY_CONTINUE
 
 
 def _continues(edge: str, near: str, beyond: str) -> bool:
