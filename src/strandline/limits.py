@@ -71,3 +71,17 @@ STORE_READERS_MAX: Final = 8
 STORE_SCOPES_MAX: Final = 10_000  # workflows whose row ids are remembered
 GROUP_COMMIT_WRITES_MAX: Final = 64  # writes that share one commit
 GROUP_COMMIT_AGE_S: Final = 0.05  # a group that has been open for so long takes no further write
+
+# Diagnosis of a store (`strandline doctor`)
+DOCTOR_BUSY_TIMEOUT_S: Final = 2.0
+DOCTOR_CHECK_BYTES_MAX: Final = 256 * 1024 * 1024  # larger stores are read through only when that is asked for
+DOCTOR_LEASES_SHOWN_MAX: Final = 10
+DISK_FREE_BYTES_MIN: Final = 256 * 1024 * 1024
+DISK_FREE_SHARE: Final = 0.10  # of the store's size, beside room for its WAL
+FLUSH_PROBES: Final = 7
+FLUSH_BYTES: Final = 4_096
+FLUSH_FAST_US: Final = 20  # what is faster was not flushed
+FLUSH_SLOW_US: Final = 100_000
+WAL_BYTES_LARGE: Final = 64 * 1024 * 1024  # SQLite moves the WAL into the file at 4 MB, unless a reader holds it
+FREE_PAGES_SHARE_MAX: Final = 0.5
+CLOCK_BEHIND_S_MAX: Final = 60.0

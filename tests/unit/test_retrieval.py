@@ -276,11 +276,11 @@ def test_a_context_with_needs_keeps_every_law(db, budget, picks, lengths, compac
 TOKENS = st.sampled_from(
     ["$500", "$5000", "/a/b", "/a/b/c", "x-1", "x", "1,5", "né", "(", '"', " ", "\n", ".", "-", "%"]
 )
-TEXTS = st.lists(TOKENS, max_size=120).map("".join)
+TEXTS = st.lists(TOKENS, min_size=1, max_size=16).map(lambda tokens: "".join(tokens) * 12)
 
 
-@bounded(300)
-@given(before=TEXTS, after=TEXTS, ref=st.sampled_from(["needle-77", "/n/7", "$77", "need le"]), wide=st.integers(0, 90))
+@bounded(200)
+@given(before=TEXTS, after=TEXTS, ref=st.sampled_from(["needle-77", "/n/7", "$77", "need le"]), wide=st.integers(0, 40))
 def test_a_quote_forges_no_reference(before, after, ref, wide):
     """Law 3: `$500` never comes of a cut through `$5000`."""
     text = f"{before} {ref} {after}"

@@ -15,6 +15,7 @@ from strandline.cli.command import FILE_STEM, ONLY_WORKFLOW, command
 from strandline.cli.compact import compact
 from strandline.cli.compare import compare
 from strandline.cli.context import context
+from strandline.cli.doctor import doctor
 from strandline.cli.failures import INTERRUPTED, report
 from strandline.cli.import_transcript import import_transcript
 from strandline.cli.lineage import lineage
@@ -74,3 +75,4 @@ app.command("compare")(command(compare, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
 for verb in (context, checkpoint, recover, recall, manifest, lineage):
     app.command(verb.__name__)(command(verb))
 app.command("verify")(command(verify, "all of the store"))
+app.command("doctor")(command(doctor, "all of the store"))

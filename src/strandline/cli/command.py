@@ -132,6 +132,7 @@ class Answer:
     heading: str = ""
     facts: Sequence[tuple[str, object]] = ()
     text: str = ""
+    lines: Sequence[tuple[str, str]] = ()  # further text, a line with its style each
     text_alone: bool = False
     note: str = ""  # for people, beside a result that is piped on
     hint: str = ""  # what to do next
@@ -173,6 +174,8 @@ def _print(target: Target, answer: Answer) -> None:
             emit(f"{where}{answer.heading}", style, aside=answer.text_alone)
         emit(facts_of(answer.facts), aside=answer.text_alone)
         emit(answer.text)
+        for line, style in answer.lines:
+            emit(line, style)
         if answer.hint:
             tell("hint", answer.hint, "cyan")
         if answer.error:

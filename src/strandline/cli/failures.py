@@ -14,6 +14,7 @@ from strandline.cli.output import emit, pick, tell, to_json
 
 REJECTED: Final = 5
 CONFLICT: Final = 6
+UNAVAILABLE: Final = 7
 CORRUPT: Final = 8
 INTERRUPTED: Final = 130
 
@@ -26,7 +27,7 @@ _CODES: Final[tuple[tuple[type[BaseException], int], ...]] = (  # the first that
     (errors.SummarizerError, REJECTED),
     (errors.IdempotencyConflictError, CONFLICT),
     (errors.StaleRevisionError, CONFLICT),
-    (errors.StoreUnavailableError, 7),
+    (errors.StoreUnavailableError, UNAVAILABLE),
     (errors.CorruptRecordError, CORRUPT),
     (errors.OutcomeUnknownError, 75),
     (_USAGE_ERROR, 2),

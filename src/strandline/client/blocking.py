@@ -69,7 +69,7 @@ def open(
         InvalidInputError: a URL of another kind.
     """
     clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
-    path = _path(url)
+    path = path_of(url)
     store: Store
     if path == ":memory:":
         store = MemoryStore(digest_key=entropy.salt() + entropy.salt())
@@ -80,7 +80,12 @@ def open(
     return Strandline(store, counter=counter, hooks=hooks, clock=clock, entropy=entropy)
 
 
-def _path(url: str | os.PathLike[str]) -> str:
+def path_of(url: str | os.PathLike[str]) -> str:
+    """Return the path that a URL means.
+
+    Raises:
+        InvalidInputError: a URL of another kind.
+    """
     text = os.fspath(url) if isinstance(url, str | os.PathLike) else url
     if not isinstance(text, str) or not text or "\0" in text:
         raise InvalidInputError(f"{url!r} is no path and no store URL")

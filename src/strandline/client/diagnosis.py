@@ -1,0 +1,34 @@
+"""Look at a store from outside, without opening it for work: what `strandline doctor` prints."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+from strandline.client.blocking import path_of
+from strandline.errors import InvalidInputError
+from strandline.model.diagnosis import Check, passed
+from strandline.ports import Clock
+from strandline.stores.sqlite.diagnosis import diagnose as diagnose_file
+from strandline.system import SystemClock
+
+
+def diagnose(url: str | os.PathLike[str], *, deep: bool = False, clock: Clock | None = None) -> list[Check]:
+    """Return what a look at a store finds, in order; nothing is migrated or changed.
+
+    Args:
+        url: a path, or "sqlite:///path".
+        deep: read every page, however large the store is.
+        clock: the source of time; None: the machine's.
+
+    Raises:
+        InvalidInputError: a URL of another kind, or a store in memory.
+    """
+    path = path_of(url)
+    if path == ":memory:":
+        raise InvalidInputError("a store in memory can't be looked at from outside; give a path")
+    own = f"{version('strandline')} on Python {platform.python_version()}, {platform.system()}"
+    now_us = (clock or SystemClock()).now_us()
+    return [passed("strandline", own), *diagnose_file(Path(path), now_us, deep=deep)]
