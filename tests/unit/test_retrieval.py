@@ -202,11 +202,13 @@ def test_needs_that_do_not_fit_block_the_call(wf):
         with pytest.raises(strandline.ContextOverflowError) as caught:
             wf.context(budget, needs=needs)
         error = caught.value
-        if error.needs:
-            assert set(error.needs) <= set(needs)
-            assert all(tokens > 0 for tokens in error.needs.values())
-            assert wf.context(error.needed, needs=needs).tokens <= error.needed
-    assert error.needs
+        assert set(error.needs) == set(needs)
+        assert all(tokens > 0 for tokens in error.needs.values())
+        assert wf.context(error.needed, needs=needs).tokens <= error.needed
+    wf.append(strandline.constraint("no-prod", "Never. " * 200))
+    with pytest.raises(strandline.ContextOverflowError, match="mandatory facts and the newest event exceed") as caught:
+        wf.context(200, needs=["no-prod"])
+    assert caught.value.needs == {}
 
 
 def test_there_is_a_limit_to_lookups_and_to_events(db):

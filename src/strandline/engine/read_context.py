@@ -136,8 +136,10 @@ def _with_needs(env: Environment, tx: Transaction, snapshot: ContextView, budget
     tail leaves over.
     """
     parts = context_parts(snapshot, env.counter)
-    fitted = fit(parts, budget)
     retrieval = Retrieval(env, tx, snapshot, parts, budget)
+    if needs:
+        retrieval.quotes(needs)  # where nothing fits, the error tells of the needs too
+    fitted = fit(parts, budget)
     taken = 0
     while missing := _missing(needs, fitted.parts, retrieval.sources):
         retrieval.look_up(missing)

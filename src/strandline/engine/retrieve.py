@@ -109,7 +109,7 @@ class Retrieval:
             raise self._unknown(tuple(unknown))
 
     def quotes(self, needs: Sequence[str]) -> list[ContextPart]:
-        """Return the shortest quote of each event.
+        """Return the shortest quote of each event that was found so far.
 
         Raises:
             ContextOverflowError: they do not fit beside what is never left out, or exceed their share of the budget.
@@ -120,7 +120,8 @@ class Retrieval:
             held = {ref for refs in self._refs.values() for ref in refs}
             stays = dependency_text(never_left_out(self._parts))  # a smaller window may be all that is left
             self.look_up([ref for ref in missing_dependencies(needs, stays) if ref not in held])
-            raise self._overflow("they do not fit")
+            if self._events:
+                raise self._overflow("they do not fit beside segments, mandatory facts and the newest event")
         return quotes
 
     @property
@@ -167,7 +168,7 @@ class Retrieval:
         shown = ", ".join(f"{ref!r} ({tokens})" for ref, tokens in list(needs.items())[:_NEEDS_SHOWN_MAX])
         more = f" and {len(needs) - _NEEDS_SHOWN_MAX} more" if len(needs) > _NEEDS_SHOWN_MAX else ""
         return ContextOverflowError(
-            f"needs stand in neither summary nor tail, and {why}: {shown}{more}",
+            f"needs have to be quoted from the log, and {why}: {shown}{more}",
             needed=max(taken + least_tokens(self._parts), ceil(taken / RETRIEVAL_SHARE)),
             budget=self._budget,
             needs=needs,
