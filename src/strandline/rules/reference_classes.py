@@ -17,6 +17,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+MONEY_SIGNS: Final = ("$", "€", "£")
 HASH_CHARS_SURE: Final = 32  # from here on hexadecimal digits are a hash, also without a digit or without a letter
 HANDLE_CHARS_MIN: Final = 5
 CAMEL_CHARS_MIN: Final = 4
@@ -30,7 +31,7 @@ UNITS: Final = (
 """The units that count after one space, and directly after the number."""
 
 _ATTACHED_UNITS: Final = r"[kKMBx]|[dw]|bn|r?em|pt|v[hw]|V|A|€|£"
-NUMBER: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,6}|[0-9]{1,18})(?:\.[0-9]{1,12})?"
+NUMBER: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,6}+|[0-9]{1,18}+)(?:\.[0-9]{1,12}+)?"
 _QUANTITY: Final = re.compile(rf"{NUMBER}[kKM]? (?:{UNITS})")
 _URL: Final = r"[A-Za-z][A-Za-z0-9+.-]{0,31}://[\w.~:/?#@!$&*+,;=%()-]{1,511}(?<![.,;:!?*])"
 _OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})"
@@ -69,8 +70,9 @@ _TIMESTAMP: Final = (
     r"(?:T[0-2][0-9]:?[0-5][0-9](?::?[0-6][0-9](?:[.,][0-9]{1,9})?)?(?:Z|[+-][0-2][0-9]:?[0-5][0-9])?)?"
     r"|[0-2][0-9]:[0-5][0-9]:[0-6][0-9](?:[.,][0-9]{1,9})?Z?"
 )
+_ADDRESS: Final = rf"(?:{_OCTET}\.){{3}}{_OCTET}(?:/[0-9]{{1,2}}|:[0-9]{{1,5}})?"
 _HOST: Final = (
-    rf"(?:{_OCTET}\.){{3}}{_OCTET}(?:/[0-9]{{1,2}}|:[0-9]{{1,5}})?|localhost:[0-9]{{1,5}}"
+    rf"{_ADDRESS}|localhost:[0-9]{{1,5}}"
     rf"|(?:[a-z0-9][a-z0-9-]{{0,62}}\.){{1,8}}{_TOP_LEVEL}:[0-9]{{1,5}}"
 )
 _VERSION: Final = (
@@ -95,34 +97,44 @@ _PATH: Final = (
 )
 _NAME: Final = r"_{0,2}[A-Za-z0-9]{1,512}(?:[_.-]{1,2}[A-Za-z0-9]{1,512}){0,64}_{0,2}"
 
+_SOLID: Final = (
+    r"(?=[0-9]{0,511}+[A-Z])[A-Z0-9]{6,512}|[A-Z]{1,4}[0-9]{4,18}"
+    r"|(?=.{8})[A-Za-z]{0,512}+[0-9]{1,512}+[A-Za-z]{1,512}+[0-9][A-Za-z0-9]{0,512}"
+)
+
 
 def _shapes(*shapes: tuple[ReferenceClass, str]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<{name.value}>{pattern})" for name, pattern in shapes))
 
 
-_SLASHED: Final = _shapes(
-    (ReferenceClass.URL, _URL),
-    (ReferenceClass.HOST, _HOST),
-    (ReferenceClass.NUMBER, _AMOUNT),
-    (ReferenceClass.ISSUE, _ISSUE),
-    (ReferenceClass.PATH, _PATH),
-)
-_PLAIN: Final = _shapes(
-    (ReferenceClass.UUID, _UUID),
-    (ReferenceClass.TIMESTAMP, _TIMESTAMP),
-    (ReferenceClass.HOST, _HOST),
-    (ReferenceClass.VERSION, _VERSION),
-    (ReferenceClass.NUMBER, _AMOUNT),
-    (ReferenceClass.HASH, _HASH),
-    (ReferenceClass.ISSUE, _ISSUE),
-    (ReferenceClass.TICKET, _TICKET),
-    (ReferenceClass.EMAIL, _EMAIL),
-    (ReferenceClass.PATH, _FILE),
-    (ReferenceClass.HANDLE, _NAME),
-)
+_UUIDS: Final = (ReferenceClass.UUID, _UUID)
+_TIMESTAMPS: Final = (ReferenceClass.TIMESTAMP, _TIMESTAMP)
+_ADDRESSES: Final = (ReferenceClass.HOST, _ADDRESS)
+_VERSIONS: Final = (ReferenceClass.VERSION, _VERSION)
+_AMOUNTS: Final = (ReferenceClass.NUMBER, _AMOUNT)
+_HASHES: Final = (ReferenceClass.HASH, _HASH)
+_ISSUES: Final = (ReferenceClass.ISSUE, _ISSUE)
+_TICKETS: Final = (ReferenceClass.TICKET, _TICKET)
+_PATHS: Final = (ReferenceClass.PATH, _PATH)
+_FILES: Final = (ReferenceClass.PATH, _FILE)
+_NAMES: Final = (ReferenceClass.HANDLE, _NAME)
+
+# Which classes a span can be of depends on a character that it holds, and on its first one. Each list is a cut of one:
+# URL, UUID, TIMESTAMP, HOST, VERSION, NUMBER, HASH, ISSUE, TICKET, EMAIL, PATH, HANDLE; the first that fits counts.
+_WITH_SCHEME: Final = _shapes((ReferenceClass.URL, _URL), _PATHS)
+_WITH_HASH_SIGN: Final = _shapes(_ISSUES)
+_SLASHED_FIGURE: Final = _shapes(_ADDRESSES, _AMOUNTS, _PATHS)
+_SLASHED: Final = _shapes(_PATHS)
+_WITH_AT: Final = _shapes(_VERSIONS, (ReferenceClass.EMAIL, _EMAIL))
+_WITH_COLON: Final = _shapes(_TIMESTAMPS, (ReferenceClass.HOST, _HOST), _HASHES)
+_MONEY: Final = _shapes(_AMOUNTS)
+_SOLID_FIGURE: Final = _shapes(_AMOUNTS, _HASHES, (ReferenceClass.HANDLE, _SOLID))
+_FIGURE: Final = _shapes(_UUIDS, _TIMESTAMPS, _AMOUNTS, _HASHES, _NAMES)
+_DOTTED_FIGURE: Final = _shapes(_TIMESTAMPS, _ADDRESSES, _VERSIONS, _AMOUNTS, _FILES, _NAMES)
+_WORD: Final = _shapes(_UUIDS, _ISSUES, _TICKETS, _NAMES)
+_DOTTED_WORD: Final = _shapes(_VERSIONS, _FILES, _NAMES)
 _CLASSES: Final[dict[str | None, ReferenceClass]] = {name.value: name for name in ReferenceClass}
 
-_PLAIN_SIGN: Final = re.compile(r"[0-9.@]")  # what has none of them has no form of `_PLAIN`
 _DOTTED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}(?:\.[A-Za-z_][A-Za-z0-9_]{0,255}){1,16}")
 _HEX: Final = re.compile(r"[0-9a-fA-F]{7,128}")
 _INNER_UNDERSCORE: Final = re.compile(r"[A-Za-z0-9]_{1,2}[A-Za-z0-9]")
@@ -131,10 +143,7 @@ _DIGIT: Final = re.compile(r"[0-9]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _JOINED: Final = re.compile(r"_{0,2}[A-Za-z0-9]{1,512}[_-]")
 _COMPOUND: Final = re.compile(r"[0-9]{1,18}(?:-[A-Za-z]{1,64}){1,8}")
-_SOLID_HANDLE: Final = re.compile(
-    r"(?=[0-9]{0,511}[A-Z])[A-Z0-9]{6,512}|[A-Z]{1,4}[0-9]{4,18}"
-    r"|(?=.{8})[A-Za-z]{0,512}[0-9]{1,512}[A-Za-z]{1,512}[0-9][A-Za-z0-9]{0,512}"
-)
+_SOLID_HANDLE: Final = re.compile(_SOLID)
 _GREP_CONTEXT: Final = re.compile(r"\.[A-Za-z]{1,8}-[0-9]{1,7}(?:-|\Z)")  # `main.go-17-`, a line around a match
 _PATH_MARK: Final = re.compile(r"[0-9_-]|\w\.\w")
 
@@ -147,13 +156,11 @@ def classify(span: str) -> ReferenceClass | None:
         return _of_identifier(span) if span.isascii() else None
     if " " in span:
         return ReferenceClass.NUMBER if _QUANTITY.fullmatch(span) else None
-    if "/" in span or "\\" in span:
-        match = _SLASHED.fullmatch(span)
-    elif _DOTTED.fullmatch(span):
+    pattern = _pattern(span)
+    if pattern is _DOTTED_WORD and _DOTTED.fullmatch(span):
         return _of_dotted(span)
-    else:
-        match = _PLAIN.fullmatch(span) if _PLAIN_SIGN.search(span) else None
-    if match is None:
+    match = pattern.fullmatch(span)
+    if match is None or (pattern is _WORD and not _DIGIT.search(span)):
         return None
     found = _CLASSES[match.lastgroup]
     if found is ReferenceClass.PATH:
@@ -165,6 +172,31 @@ def classify(span: str) -> ReferenceClass | None:
     if found is ReferenceClass.TICKET and span.lower() in _COMMON:
         return None
     return found
+
+
+def _pattern(span: str) -> re.Pattern[str]:
+    """Return the pattern of the classes that a span can be of."""
+    first = span[:1]
+    figure = "0" <= first <= "9"
+    if "/" in span or "\\" in span:
+        if "://" in span:
+            return _WITH_SCHEME
+        if "#" in span:
+            return _WITH_HASH_SIGN
+        return _SLASHED_FIGURE if figure or first in MONEY_SIGNS else _SLASHED
+    if "#" in span:
+        return _WITH_HASH_SIGN
+    if "@" in span:
+        return _WITH_AT
+    if ":" in span:
+        return _WITH_COLON
+    if first in MONEY_SIGNS:
+        return _MONEY
+    if "." in span:
+        return _DOTTED_FIGURE if figure else _DOTTED_WORD
+    if not figure:
+        return _WORD
+    return _FIGURE if "-" in span or "_" in span else _SOLID_FIGURE
 
 
 def _of_identifier(span: str) -> ReferenceClass | None:
@@ -201,11 +233,11 @@ def _of_name(span: str) -> ReferenceClass | None:
     """Judge ASCII letters and digits joined by `-`, `_` and `.` that have no other form."""
     if len(span) < HANDLE_CHARS_MIN or not _DIGIT.search(span) or not _LETTER.search(span):
         return None
+    if not (_JOINED.match(span) or _SOLID_HANDLE.fullmatch(span)):
+        return None
     if span.lower() in _COMMON or _COMPOUND.fullmatch(span):
         return None
-    if _JOINED.match(span) or _SOLID_HANDLE.fullmatch(span):
-        return ReferenceClass.HANDLE
-    return None
+    return ReferenceClass.HANDLE
 
 
 def _is_path(span: str) -> bool:

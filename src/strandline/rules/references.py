@@ -5,14 +5,14 @@
 
 How it works: what a split at white space would tear apart (addresses, `24,000 tokens`) is cut out first. In the rest
 the characters that can't continue a token are blanked, and it is split at white space. The references of a token are
-remembered, since most tokens of a transcript recur.
+remembered, since most tokens of a transcript recur; those not seen before are worked through together, step by step.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Final
 
@@ -31,6 +31,9 @@ URL_SCHEME_CHARS_MAX: Final = 32
 QUANTITY_CHARS_MAX: Final = 64
 
 _Found = tuple[tuple[str, ReferenceClass], ...]
+_MEMO: Final[dict[str, _Found]] = {}
+"""The references of each token seen. A pure function's results: clearing it when it is full loses nothing."""
+
 _Span = tuple[int, int]
 
 _KEY_CLASSES: Final = frozenset({ReferenceClass.UUID, ReferenceClass.HASH, ReferenceClass.HANDLE, ReferenceClass.PATH})
@@ -38,11 +41,13 @@ _INTEGER: Final = re.compile(r"-?[0-9]{4,511}")
 _INTEGER_CEILING: Final = 10**511
 
 _BLANKED: Final = '"`()[]{}<>|;=&*!?^\0→—“”…│'
-_FINE_TOKEN: Final = re.compile(r"[\w./\\@~,:$€£%#+\-]+")
+_BLANKS: Final = str.maketrans(dict.fromkeys(filter(str.isascii, _BLANKED), " "))
+_NOT_FINE: Final = re.compile(r"[^\w./\\@~,:$€£%#+\-\n]")
+_SIGN: Final = re.compile(r"[0-9_/\\]|\.\w|[a-z][A-Z]|[A-Z]{2}[a-z]{2}|[0-9a-fA-F]{32}")
+"""What has none of them holds no reference of any class."""
 _SIMPLE_TOKEN: Final = re.compile(r"(?:~?/|\.{0,2}/|\.)?\w{1,128}+(?:[./-]\w{1,128}+){0,64}+")
-_DULL: Final = re.compile(r"[^\w$€£#./]*+(?:[A-Za-z]?[a-z]{0,30}+|[0-9]{0,31}+)(?:['’][a-z]{1,2})?[^\w%€/]*+")
 _SEPARATOR: Final = re.compile(r"[,:+](?:(?<=[,:])(?:(?!\d)|(?<!\d.))|(?<=\+)(?!\d\d:))")
-_PART: Final = re.compile(r"[#$€£]?[^ #$€£%]+%?")
+_PART: Final = re.compile(r"[#$€£]?[^ #$€£%\n]+%?")
 _LEADING_NOISE: Final = ",:%+-"
 _TRAILING_NOISE: Final = ".,:+-#@~$€£\\"
 _LEADING_SIGNS: Final = (
@@ -62,9 +67,7 @@ def extract(text: str) -> dict[str, ReferenceClass]:
     cuts = list(_quantities(text))
     if "://" in text:
         cuts = sorted([*cuts, *_urls(text)])
-    blanked = text
-    for char in _BLANKED:
-        blanked = blanked.replace(char, " ")
+    blanked = _blanked(text)
     tokens: list[str] = []
     at = 0
     for start, end in cuts:
@@ -72,7 +75,15 @@ def extract(text: str) -> dict[str, ReferenceClass]:
         tokens.append(text[start:end])
         at = end
     tokens += blanked[at:].split()
-    return dict(chain.from_iterable(filter(None, map(_MEMO.__getitem__, tokens))))
+    return dict(chain.from_iterable(filter(None, _found(list(dict.fromkeys(tokens))))))
+
+
+def _blanked(text: str) -> str:
+    if text.isascii():
+        return text.translate(_BLANKS)  # one pass; beside other characters it would be the slower way
+    for char in _BLANKED:
+        text = text.replace(char, " ")
+    return text
 
 
 def extract_json(value: object) -> dict[str, ReferenceClass]:
@@ -121,87 +132,113 @@ def _embedded_json(text: str) -> object:
         return None
 
 
-class _Memo(dict[str, _Found]):
-    """The references of each token seen. A pure function's results: clearing it when it is full loses nothing."""
-
-    __slots__ = ()
-
-    def __missing__(self, token: str) -> _Found:
-        found = _scan(token)
-        if len(token) <= TOKEN_MEMO_CHARS_MAX:
-            if len(self) >= TOKEN_MEMO_TOKENS_MAX:
-                self.clear()
-            self[token] = found
-        return found
-
-
-_MEMO: Final = _Memo()
+def _found(tokens: list[str]) -> list[_Found]:
+    """Return the references of each of some distinct tokens, out of the memo where they stand there."""
+    known = list(map(_MEMO.get, tokens))
+    if None not in known:
+        return known  # type: ignore[return-value]  # mypy does not see what was just asked
+    new = [token for token, refs in zip(tokens, known, strict=True) if refs is None]
+    scanned = _scan(new)
+    keep = [token for token in new if len(token) <= TOKEN_MEMO_CHARS_MAX][:TOKEN_MEMO_TOKENS_MAX]
+    if len(_MEMO) + len(keep) > TOKEN_MEMO_TOKENS_MAX:
+        _MEMO.clear()
+    _MEMO.update({token: scanned.get(token, ()) for token in keep})
+    return [scanned.get(token, ()) if refs is None else refs for token, refs in zip(tokens, known, strict=True)]
 
 
-def _scan(token: str) -> _Found:
-    """Find the references of one token: of a run without white space and blanked characters, or of what was cut out."""
-    body = token.lstrip("'+:%,").rstrip(".,:'-")
-    if len(body) < HASH_CHARS_SURE:
-        if body.isalpha():
-            if body.islower() or body.istitle():
-                return ()
-        elif body.isdigit():
-            return ()
-    if _SIMPLE_TOKEN.fullmatch(body):  # the usual case: nothing continues it, and no smaller part of it can stand
-        name = classify(body)
-        if name is None and body[0] in "~./":
-            body = body.lstrip("~./")
+def _scan(tokens: list[str]) -> dict[str, _Found]:
+    """Find the references of distinct tokens, each a run without white space and blanked characters, or cut out.
+
+    All are worked through together, step by step, since most of a step's cost is that of its beginning.
+    """
+    found: dict[str, _Found] = {}
+    others: list[str] = []
+    for token in filter(_SIGN.search, tokens):
+        body = token.lstrip("'+:%,").rstrip(".,:'-")
+        if len(body) < HASH_CHARS_SURE and body.isdigit():
+            continue
+        if _SIMPLE_TOKEN.fullmatch(body):  # the usual case: nothing continues it, no smaller part of it can stand
             name = classify(body)
-        return ((body, name),) if name else ()
-    if _DULL.fullmatch(body):
-        return ()
-    if " " in token or "://" in token:  # what was cut out; an address that could not be is none
-        name = classify(token)
-        return ((token, name),) if name else ()
-    found: dict[str, ReferenceClass] = {}
-    for fine in _FINE_TOKEN.findall(token):
-        if len(fine) > 1 and not _DULL.fullmatch(fine):
-            found.update(_of_whole(fine) or _of_parts(fine))
-    return tuple(found.items())
+            if name is None and body[0] in "~./":
+                body = body.lstrip("~./")
+                name = classify(body)
+            if name:
+                found[token] = ((body, name),)
+        elif " " in token or "://" in token:  # what was cut out; an address that could not be is none
+            if name := classify(token):
+                found[token] = ((token, name),)
+        else:
+            others.append(token)
+    if others:
+        found.update(_scan_fine(others))
+    return found
 
 
-def _of_whole(token: str) -> dict[str, ReferenceClass]:
-    body = token.lstrip(_LEADING_NOISE)
-    start = len(token) - len(body)
-    body = body.rstrip(_TRAILING_NOISE)
-    name = classify(body)
-    return {body: name} if name and stands_at(token, start, start + len(body)) else {}
+def _scan_fine(tokens: list[str]) -> Iterator[tuple[str, _Found]]:
+    """Yield the tokens that hold references: as a whole between characters of no token, or among their parts."""
+    joined = "\n".join(tokens)
+    fine = _NOT_FINE.sub(" ", joined)
+    lines = tokens if fine == joined else fine.split("\n")
+    pieces = tokens if fine == joined else dict.fromkeys(fine.split())
+    found: dict[str, _Found] = {}
+    parted: list[str] = []
+    for piece in filter(_SIGN.search, pieces):
+        body = piece.lstrip(_LEADING_NOISE)
+        start = len(piece) - len(body)
+        body = body.rstrip(_TRAILING_NOISE)
+        name = classify(body)
+        if name and stands_at(piece, start, start + len(body)):
+            found[piece] = ((body, name),)
+        elif not body.isdigit():
+            parted.append(piece)
+    found.update(_scan_parts(parted))
+    if lines is tokens:
+        yield from found.items()
+    elif found:
+        for token, line in zip(tokens, lines, strict=True):
+            refs = tuple(chain.from_iterable(filter(None, map(found.get, line.split()))))
+            if refs:
+                yield token, refs
 
 
-def _of_parts(token: str) -> dict[str, ReferenceClass]:
-    """Return the references among the parts of a token, as the separators make them."""
-    found: dict[str, ReferenceClass] = {}
-    judged: dict[str, tuple[int, str, ReferenceClass] | None] = {}
-    parted = _SEPARATOR.sub(" ", token).replace("..", "  ").replace("--", "  ")  # each place stays where it was
-    for match in _PART.finditer(parted):
-        part = match.group()
-        if part not in judged:
-            judged[part] = _candidate(part)
-        candidate = judged[part]
+def _scan_parts(pieces: list[str]) -> Iterator[tuple[str, _Found]]:
+    """Yield the pieces that hold references among their parts, as the separators make them."""
+    spaced = _SEPARATOR.sub(" ", "\n".join(pieces)).replace("..", "  ").replace("--", "  ")  # all stays where it was
+    judged = {part: found for part in dict.fromkeys(_PART.findall(spaced)) if (found := _candidate(part))}
+    if not judged:
+        return
+    for piece, line in zip(pieces, spaced.split("\n"), strict=True):
+        refs = tuple(_standing(piece, line, judged))
+        if refs:
+            yield piece, refs
+
+
+def _standing(
+    piece: str, spaced: str, judged: Mapping[str, tuple[int, str, ReferenceClass]]
+) -> Iterator[tuple[str, ReferenceClass]]:
+    done: set[str] = set()
+    for match in _PART.finditer(spaced):
+        candidate = judged.get(match.group())
         if candidate:
             offset, ref, name = candidate
             start = match.start() + offset
-            if ref not in found and stands_at(token, start, start + len(ref)):
-                found[ref] = name
-    return found
+            if ref not in done and stands_at(piece, start, start + len(ref)):
+                done.add(ref)
+                yield ref, name
 
 
 def _candidate(part: str) -> tuple[int, str, ReferenceClass] | None:
     """Return what of a part has a reference's form, with its place: without noise around it, else without any sign."""
-    if len(part) < 2 or _DULL.fullmatch(part):
+    if len(part) < 2 or not _SIGN.search(part):
         return None
+    judged = part + " "  # as no body is
     for leading, trailing in ((_LEADING_NOISE, _TRAILING_NOISE), (_LEADING_SIGNS, _TRAILING_SIGNS)):
         body = part.lstrip(leading)
         offset = len(part) - len(body)
         body = body.rstrip(trailing)
-        name = classify(body)
-        if name:
+        if body != judged and (name := classify(body)):
             return offset, body, name
+        judged = body
     return None
 
 
@@ -242,3 +279,8 @@ def _url_end(text: str, start: int, end: int) -> int:
             end = at
             break
     return start + len(text[start:end].rstrip(".,;:!?*"))
+
+
+def forget() -> None:
+    """Empty the memo of tokens: for measurements."""
+    _MEMO.clear()

@@ -60,6 +60,8 @@ def verbatim_subset(refs: Iterable[str], text: str) -> set[str]:
 
 def stands_at(text: str, start: int, end: int) -> bool:
     """Tell whether neither neighbour of the non-empty span `text[start:end]` continues it."""
+    if start == 0 and end == len(text):
+        return True
     if start > 0:
         first, near = text[start], text[start - 1]
         if near in MONEY_SIGNS and first.isdecimal():
