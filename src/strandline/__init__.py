@@ -72,6 +72,7 @@ from strandline.model.register import OpenCall
 from strandline.model.summary import Manifest, ManifestEntry, Summary
 from strandline.model.transcript import ImportReport
 from strandline.ports import AsyncSummarizer, Clock, Entropy, Hook, Store, Summarizer, SummaryRequest, TokenCounter
+from strandline.rules.reference_rules import ReferenceRules
 from strandline.summarizers import BytesPerToken, CallableSummarizer, ExtractiveSummarizer
 
 __all__ = [
@@ -125,6 +126,7 @@ __all__ = [
     "ReconciliationReason",
     "Recovery",
     "RecoveryKind",
+    "ReferenceRules",
     "Role",
     "Rung",
     "SchemaVersionError",

@@ -14,6 +14,7 @@ EXPIRES_US_MAX: Final = 253_402_300_799_999_999  # the end of the year 9999
 TURN_MAX: Final = 2**62
 APPEND_EVENTS_MAX: Final = 10_000
 REFERENCE_CHARS_MAX: Final = 512
+REFERENCE_RULES_MAX: Final = 64  # patterns of a user, and JSON paths
 JSON_DEPTH_MAX: Final = 200
 PLAIN_BYTES_MAX: Final = 40  # what is smaller is stored as it is: deflating would not shrink it
 LOG_PAGE_EVENTS: Final = 512

@@ -23,6 +23,7 @@ from strandline.cli.manifest import manifest
 from strandline.cli.output import print_version
 from strandline.cli.recall import recall
 from strandline.cli.recover import recover
+from strandline.cli.refs import refs
 from strandline.cli.verify import verify
 
 Version = Annotated[bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")]
@@ -74,5 +75,6 @@ app.command("compact")(command(compact, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
 app.command("compare")(command(compare, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
 for verb in (context, checkpoint, recover, recall, manifest, lineage):
     app.command(verb.__name__)(command(verb))
+app.command("refs")(refs)
 app.command("verify")(command(verify, "all of the store"))
 app.command("doctor")(command(doctor, "all of the store"))

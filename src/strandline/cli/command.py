@@ -13,6 +13,7 @@ import typer
 
 from strandline.cli.failures import report_described
 from strandline.cli.output import emit, facts_of, tell, to_json
+from strandline.cli.reference_rules import rules_of
 from strandline.limits import CONTEXT_BUDGET_TOKENS, CONTEXT_BUDGET_TOKENS_MIN
 from strandline.model.ids import DEFAULT_TENANT, DEFAULT_VIEW, check_name
 
@@ -44,6 +45,12 @@ _STORE_HELP: Final = "The store: a path, or sqlite:///PATH."
 _NO_STORE_HINT: Final = "`strandline import FILE` or `append` makes it; or name another with --store."
 _NAMES_SHOWN_MAX: Final = 20
 _BUDGET_HELP: Final = f"Tokens of the context, at most.  [default: {CONTEXT_BUDGET_TOKENS}]"
+_REFS_CONFIG_HELP: Final = "Rules for references, TOML or JSON; the same wherever events are added or compacted."
+RefsConfig = Annotated[
+    Path | None,
+    typer.Option("--refs-config", envvar="STRANDLINE_REFS_CONFIG", metavar="FILE", help=_REFS_CONFIG_HELP),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, also on failure.")]
 Budget = Annotated[int | None, typer.Option(metavar="N", parser=number(CONTEXT_BUDGET_TOKENS_MIN), help=_BUDGET_HELP)]
 CheckpointName = Annotated[str, typer.Option("--name", metavar="NAME", help="Whose checkpoint: an agent, a thread.")]
 Needs = Annotated[list[str] | None, typer.Option(metavar="REF", help="A ref that must stand verbatim. Repeatable.")]
@@ -57,7 +64,8 @@ class Target:
     tenant: Annotated[str, typer.Option(metavar="NAME", help="The tenant.")] = DEFAULT_TENANT
     workflow: Annotated[str | None, typer.Option(metavar="NAME")] = None  # `command` adds the help
     view: Annotated[str, typer.Option(metavar="NAME", help="The view; only main in this version.")] = DEFAULT_VIEW
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, also on failure.")] = False
+    refs_config: RefsConfig = None
+    as_json: AsJson = False
     found: bool = field(default=True, init=False)  # whether the store holds the workflow
 
     @contextmanager
@@ -109,7 +117,7 @@ class Target:
         if self.view != DEFAULT_VIEW:
             raise strandline.TenantScopeError(f"tenant {self.tenant!r} has no view {self.view!r}")
         try:
-            return strandline.open(self.store, create=create)
+            return strandline.open(self.store, create=create, references=rules_of(self.refs_config))
         except strandline.StoreUnavailableError as error:
             if not create and not Path(self.store.removeprefix("sqlite:///")).exists():
                 error.hint = _NO_STORE_HINT
@@ -159,6 +167,11 @@ def command(verb: Callable[Concatenate[Target, P], Answer], workflow: str = ONLY
     run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # what typer reads
     run.__annotations__ = {option.name: option.annotation for option in options}
     return run
+
+
+def show(answer: Answer, *, as_json: bool) -> None:
+    """Print the answer of a command that works on no store."""
+    _print(Target(as_json=as_json), answer)
 
 
 def _print(target: Target, answer: Answer) -> None:

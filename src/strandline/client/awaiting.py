@@ -22,6 +22,7 @@ from strandline.model.outcome import CompactionOutcome, RecallHit, VerifyReport
 from strandline.model.summary import Manifest
 from strandline.model.transcript import ImportReport
 from strandline.ports import Clock, Entropy, Hook
+from strandline.rules.reference_rules import ReferenceRules
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -44,11 +45,19 @@ class aopen:  # noqa: N801  the name is fixed by the design: await strandline.ao
         durability: str = "full",
         counter: object = None,
         hooks: Sequence[Hook] = (),
+        references: ReferenceRules | None = None,
         clock: Clock | None = None,
         entropy: Entropy | None = None,
     ) -> None:
         self._open = lambda: open(
-            url, create=create, durability=durability, counter=counter, hooks=hooks, clock=clock, entropy=entropy
+            url,
+            create=create,
+            durability=durability,
+            counter=counter,
+            hooks=hooks,
+            references=references,
+            clock=clock,
+            entropy=entropy,
         )
         self._db: AsyncStrandline | None = None
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
+from strandline.client.patterns import references_with
 from strandline.codec import keyed_hex
 from strandline.engine import append as append_verb
 from strandline.engine.checkpoint import checkpoint
@@ -34,6 +35,7 @@ from strandline.model.outcome import CompactionOutcome, RecallHit, VerifyReport
 from strandline.model.summary import Manifest
 from strandline.model.transcript import ImportReport
 from strandline.ports import Clock, Entropy, Hook, Store
+from strandline.rules.reference_rules import ReferenceRules
 from strandline.stores.memory import MemoryStore
 from strandline.stores.sqlite import SqliteStore
 from strandline.summarizers import ExtractiveSummarizer, as_counter, as_summarizer
@@ -50,6 +52,7 @@ def open(
     durability: str = "full",
     counter: object = None,
     hooks: Sequence[Hook] = (),
+    references: ReferenceRules | None = None,
     clock: Clock | None = None,
     entropy: Entropy | None = None,
 ) -> Strandline:
@@ -61,15 +64,17 @@ def open(
         durability: "full" survives power loss, "normal" survives process death only (I2).
         counter: a TokenCounter or a function text -> tokens; None: UTF-8 bytes / 3.
         hooks: told of what happened, after each commit.
+        references: what is a reference beside what the extractor knows, and what is none (C3); None: as it is.
         clock: the source of time; None: the machine's.
         entropy: the source of randomness; None: the machine's.
 
     Raises:
         StoreUnavailableError: the file can't be opened, is not there with create=False, or is no Strandline store.
-        InvalidInputError: a URL of another kind.
+        InvalidInputError: a URL of another kind, or a pattern that is none.
     """
     clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
     path = path_of(url)
+    references_with(references)  # is refused before a file is made
     store: Store
     if path == ":memory:":
         store = MemoryStore(digest_key=entropy.salt() + entropy.salt())
@@ -77,7 +82,7 @@ def open(
         if not create and not Path(path).exists():
             raise StoreUnavailableError(f"{path}: no such store", hint="Append to it or import a file to make it.")
         store = SqliteStore(path, clock=clock, entropy=entropy, durability=durability)
-    return Strandline(store, counter=counter, hooks=hooks, clock=clock, entropy=entropy)
+    return Strandline(store, counter=counter, hooks=hooks, references=references, clock=clock, entropy=entropy)
 
 
 def path_of(url: str | os.PathLike[str]) -> str:
@@ -105,12 +110,14 @@ class Strandline:
         *,
         counter: object = None,
         hooks: Sequence[Hook] = (),
+        references: ReferenceRules | None = None,
         clock: Clock | None = None,
         entropy: Entropy | None = None,
     ) -> None:
         self.store = store
         self._counter = as_counter(counter)
         self._hooks = tuple(hooks)
+        self._references = references_with(references)
         self._clock = clock or SystemClock()
         self._entropy = entropy or SystemEntropy()
 
@@ -148,6 +155,7 @@ class Strandline:
             counter=self._counter,
             scope=scope,
             hooks=self._hooks,
+            references=self._references,
         )
 
 

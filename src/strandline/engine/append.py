@@ -27,7 +27,7 @@ from strandline.model.ids import EVERYONE
 from strandline.model.register import Fact, RegisterStep
 from strandline.ports import KeyTakenError, Transaction
 from strandline.rules.anchors import forged_anchor
-from strandline.rules.references import extract, extract_json
+from strandline.rules.reference_rules import BUILT_IN, References
 from strandline.rules.register import RegisterEvent
 
 _SUBJECT = ("subject",)
@@ -58,7 +58,7 @@ class PreparedEvent:
     extracted: tuple[str, ...]
 
 
-def prepare(new: NewEvent) -> PreparedEvent:
+def prepare(new: NewEvent, references: References = BUILT_IN) -> PreparedEvent:
     """Check and encode a new event; no lock is held.
 
     Raises:
@@ -87,7 +87,7 @@ def prepare(new: NewEvent) -> PreparedEvent:
         if len(ref.splitlines()) != 1 or forged_anchor(ref) is not None:
             raise InvalidInputError(f"declared reference {ref!r} has several lines, or would read as a fact of ours")
     text, value = reference_source(new, format_, body)
-    found = extract(text) if text else extract_json(value)
+    found = references.of_text(text) if text else references.of_json(value)
     extracted = tuple(ref for ref in found if ref not in declared)
     if len(declared) + len(extracted) > EVENT_REFS_MAX:
         raise InvalidInputError(
@@ -135,7 +135,7 @@ def append(
     if len(new) > APPEND_EVENTS_MAX:
         raise InvalidInputError(f"{len(new)} events in one append; at most {APPEND_EVENTS_MAX} are allowed")
     check_whole("expected_revision", expected_revision)
-    prepared = [prepare(event) for event in new]
+    prepared = [prepare(event, env.references) for event in new]
     refuse_repeated_keys(new)
     appended: Appended | None = None
     with contextlib.suppress(KeyTakenError, StaleRevisionError), env.store.write(env.scope) as tx:

@@ -21,7 +21,6 @@ from strandline.rules.anchors import render_older_calls
 from strandline.rules.ledger import score, select
 from strandline.rules.manifest import change_manifest
 from strandline.rules.planning import ledger_tokens
-from strandline.rules.references import extract
 from strandline.rules.rendering import segment_label
 from strandline.rules.validation import invented_refs, validate
 from strandline.rules.verbatim import verbatim_subset
@@ -115,7 +114,7 @@ def _check_sources(older: Iterable[Segment], part: SegmentJob, events: Sequence[
 
 def judge(env: Environment, tx: Transaction, job: Job, material: Material, draft: Draft) -> Verdict:
     """Validate one draft against what it was made from (I5, I10)."""
-    found = list(extract(draft.text)) if draft.text.strip() else []
+    found = list(env.references.of_text(draft.text)) if draft.text.strip() else []
     known = _covered(tx, tx.refs.find(found), job.plan.watermark)
     source_texts = [*(event.text for event in material.events), *material.prior]
     return validate(
@@ -124,7 +123,7 @@ def judge(env: Environment, tx: Transaction, job: Job, material: Material, draft
         tokens=env.counter.count(draft.text),
         events=material.events,
         prior=material.prior,
-        unknown_refs=invented_refs(draft.text, known, source_texts),
+        unknown_refs=invented_refs(draft.text, known, source_texts, env.references),
         facts=job.facts.anchors,
     )
 
@@ -261,7 +260,7 @@ class _Assembly:
         """
         if not text:
             return set()
-        strangers = [ref for ref in extract(text) if ref not in self._ids]
+        strangers = [ref for ref in self._env.references.of_text(text) if ref not in self._ids]
         for ref, ref_id in _covered(self._tx, self._tx.refs.find(strangers), self._job.plan.watermark).items():
             self._texts.setdefault(ref_id, ref)
         by_text = {ref: ref_id for ref_id, ref in self._texts.items()}

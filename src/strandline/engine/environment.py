@@ -9,6 +9,7 @@ from typing import Final
 from strandline.errors import InvalidInputError
 from strandline.model.ids import Scope
 from strandline.ports import Clock, Entropy, Hook, Store, TokenCounter
+from strandline.rules.reference_rules import BUILT_IN, References
 
 PART_JOINT: Final = "\n\n"  # between the parts of a context that is read as one text
 
@@ -38,6 +39,7 @@ class Environment:
     counter: TokenCounter
     scope: Scope
     hooks: tuple[Hook, ...] = ()
+    references: References = BUILT_IN
 
     def part_tokens(self, text: str) -> int:
         """Return the tokens of a part of a context, with what parts it from the next; of no text, none."""

@@ -108,6 +108,7 @@ class _Import:
 
     def __init__(self, env: Environment, tx: Transaction) -> None:
         self._tx = tx
+        self._references = env.references
         self._writer = LogWriter(env, tx)
         self._batch: list[PreparedEvent] = []
         self._places: list[Place] = []
@@ -132,7 +133,7 @@ class _Import:
 
     def _add(self, event: NewEvent, place: Place) -> None:
         try:
-            self._batch.append(prepare(event))
+            self._batch.append(prepare(event, self._references))
         except InvalidInputError as error:
             raise _at(error, place) from error
         self._places.append(place)

@@ -126,6 +126,7 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
             schema=SCHEMA,
             token_counter=env.counter.name,
             strict=order.strict,
+            extractor=env.references.name,
         )
         return Job(
             candidate_id=_candidate_id(env, view, plan, recipe),

@@ -80,6 +80,7 @@ class CompactionRecipe:
     token_counter: str
     strict: bool
     partition: int = 0
+    extractor: str = "refs-1"  # what finds references in drafts; its name has a digest of the user's rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from strandline.model.reference import ReferenceClass
 from strandline.rules.reference_classes import HASH_CHARS_SURE, NUMBER, UNITS, classify
 from strandline.rules.verbatim import stands_at
+
+T = TypeVar("T")
 
 EXTRACTOR: Final = "refs-1"
 """Stored with what it found; a change of what is extracted needs a new name."""
@@ -31,9 +33,6 @@ URL_SCHEME_CHARS_MAX: Final = 32
 QUANTITY_CHARS_MAX: Final = 64
 
 _Found = tuple[tuple[str, ReferenceClass], ...]
-_MEMO: Final[dict[str, _Found]] = {}
-"""The references of each token seen. A pure function's results: clearing it when it is full loses nothing."""
-
 _Span = tuple[int, int]
 
 _KEY_CLASSES: Final = frozenset({ReferenceClass.UUID, ReferenceClass.HASH, ReferenceClass.HANDLE, ReferenceClass.PATH})
@@ -75,7 +74,31 @@ def extract(text: str) -> dict[str, ReferenceClass]:
         tokens.append(text[start:end])
         at = end
     tokens += blanked[at:].split()
-    return dict(chain.from_iterable(filter(None, _found(list(dict.fromkeys(tokens))))))
+    return dict(chain.from_iterable(filter(None, _MEMO.of(list(dict.fromkeys(tokens))))))
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return the distinct runs of `text` between blanks and characters that no token holds, in order."""
+    return list(dict.fromkeys(_blanked(text).split()))
+
+
+def runs_of(tokens: list[str]) -> tuple[list[str], list[str]]:
+    """Return each of `tokens_of` with blanks for what ends a token, and once more with blanks for separators, too.
+
+    All stays in its place. What is left may be tokens of their own, with or without noise around them: `bare_forms`.
+    """
+    fine = _NOT_FINE.sub(" ", "\n".join(tokens))
+    return fine.split("\n"), _SEPARATOR.sub(" ", fine).split("\n")
+
+
+def bare_forms(run: str) -> tuple[tuple[int, str], ...]:
+    """Return a run with its place in itself, and what is left of it without noise at the beginning, the end or both."""
+    if run[0].isalnum() and run[-1].isalnum():
+        return ((0, run),)
+    bare = run.lstrip(_LEADING_NOISE)
+    at = len(run) - len(bare)
+    forms = ((0, run), (0, run.rstrip(_TRAILING_NOISE)), (at, bare), (at, bare.rstrip(_TRAILING_NOISE)))
+    return tuple(dict.fromkeys(form for form in forms if form[1]))
 
 
 def _blanked(text: str) -> str:
@@ -102,7 +125,7 @@ def extract_json(value: object) -> dict[str, ReferenceClass]:
         elif isinstance(item, list):
             pending += ((inner, depth, False) for inner in reversed(item))
         elif isinstance(item, str):
-            embedded = _embedded_json(item) if depth < EMBEDDED_JSON_DEPTH_MAX and not is_key else None
+            embedded = embedded_json(item) if depth < EMBEDDED_JSON_DEPTH_MAX and not is_key else None
             if embedded is not None:
                 pending.append((embedded, depth + 1, False))
             else:
@@ -122,7 +145,7 @@ def _of_leaf(text: str, *, is_key: bool) -> Iterator[tuple[str, ReferenceClass]]
             yield ref, name
 
 
-def _embedded_json(text: str) -> object:
+def embedded_json(text: str) -> object:
     """Return the object or list that `text` is the JSON of, or None."""
     if len(text) > EMBEDDED_JSON_CHARS_MAX or text.lstrip()[:1] not in ("{", "["):
         return None
@@ -132,18 +155,35 @@ def _embedded_json(text: str) -> object:
         return None
 
 
-def _found(tokens: list[str]) -> list[_Found]:
-    """Return the references of each of some distinct tokens, out of the memo where they stand there."""
-    known = list(map(_MEMO.get, tokens))
-    if None not in known:
-        return known  # type: ignore[return-value]  # mypy does not see what was just asked
-    new = [token for token, refs in zip(tokens, known, strict=True) if refs is None]
-    scanned = _scan(new)
-    keep = [token for token in new if len(token) <= TOKEN_MEMO_CHARS_MAX][:TOKEN_MEMO_TOKENS_MAX]
-    if len(_MEMO) + len(keep) > TOKEN_MEMO_TOKENS_MAX:
-        _MEMO.clear()
-    _MEMO.update({token: scanned.get(token, ()) for token in keep})
-    return [scanned.get(token, ()) if refs is None else refs for token, refs in zip(tokens, known, strict=True)]
+class Memo(Generic[T]):
+    """The references of each token seen. A pure function's results: clearing it when it is full loses nothing.
+
+    `scan` returns those of distinct tokens that it is given, together; a token without any may be left out.
+    """
+
+    def __init__(self, scan: Callable[[list[str]], Mapping[str, tuple[T, ...]]]) -> None:
+        self._scan = scan
+        self._known: dict[str, tuple[T, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(self, tokens: list[str]) -> list[tuple[T, ...]]:
+        """Return the references of each of some distinct tokens."""
+        known = list(map(self._known.get, tokens))
+        if None not in known:
+            return known  # type: ignore[return-value]  # mypy does not see what was just asked
+        new = [token for token, refs in zip(tokens, known, strict=True) if refs is None]
+        scanned = self._scan(new)
+        keep = [token for token in new if len(token) <= TOKEN_MEMO_CHARS_MAX][:TOKEN_MEMO_TOKENS_MAX]
+        if len(self._known) + len(keep) > TOKEN_MEMO_TOKENS_MAX:
+            self._known.clear()
+        self._known.update({token: scanned.get(token, ()) for token in keep})
+        return [scanned.get(token, ()) if refs is None else refs for token, refs in zip(tokens, known, strict=True)]
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._known.clear()
 
 
 def _scan(tokens: list[str]) -> dict[str, _Found]:
@@ -279,6 +319,9 @@ def _url_end(text: str, start: int, end: int) -> int:
             end = at
             break
     return start + len(text[start:end].rstrip(".,;:!?*"))
+
+
+_MEMO: Final[Memo[tuple[str, ReferenceClass]]] = Memo(_scan)
 
 
 def forget() -> None:

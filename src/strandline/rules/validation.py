@@ -24,7 +24,7 @@ from strandline.model.summary import Anchor
 from strandline.rules.anchors import forged_anchor
 from strandline.rules.claims import Claim, false_claims
 from strandline.rules.no_summary import what_it_is_instead
-from strandline.rules.references import extract
+from strandline.rules.reference_rules import BUILT_IN, References
 from strandline.rules.verbatim import stands_at, stands_verbatim, verbatim_subset
 from strandline.rules.wording import one_line, plain
 
@@ -81,7 +81,9 @@ def validate(
     return Verdict(violations=found)
 
 
-def invented_refs(draft_text: str, known: Container[str], source_texts: Sequence[str]) -> list[str]:
+def invented_refs(
+    draft_text: str, known: Container[str], source_texts: Sequence[str], references: References = BUILT_IN
+) -> list[str]:
     """Return the references of a draft that are neither known nor verbatim in a source, in the order of the draft.
 
     The end of a longer path that a source holds (`rules/x.py` of `src/rules/x.py`) abbreviates, and invents nothing.
@@ -91,8 +93,9 @@ def invented_refs(draft_text: str, known: Container[str], source_texts: Sequence
         draft_text: the draft.
         known: references that are accounted for already, such as those sighted in covered events.
         source_texts: the covered events' texts and prior texts; searched only for references that are not known.
+        references: the extractor that found those of the events.
     """
-    found = extract(_LABEL.sub("", draft_text))
+    found = references.of_text(_LABEL.sub("", draft_text))
     missing = [ref for ref in found if ref not in known]
     for text in source_texts:
         if not missing:
@@ -104,7 +107,7 @@ def invented_refs(draft_text: str, known: Container[str], source_texts: Sequence
         missing = [
             ref
             for ref in missing
-            if ref not in standing and not (found[ref] is ReferenceClass.PATH and _ends_a_path(ref, text))
+            if ref not in standing and not (found[ref] == ReferenceClass.PATH and _ends_a_path(ref, text))
         ]
     return missing
 
