@@ -73,7 +73,7 @@ def test_a_pattern(run):
     Path("a.txt").write_text("seat 12A, 13A-x\n")
     found = json.loads(run("refs", "a.txt", "--pattern", "seat=[0-9]+[A-F]", "--explain", "--json").stdout)
     assert [row["ref"] for row in found["refs"] if row["class"] == "seat"] == ["12A"]
-    assert found["not_taken"][0]["why"] == "it is no token of its own in 't 12A, 13A-x'"
+    assert found["not_taken"][0]["why"] == "it is no token of its own in 'at 12A, 13A-x'"
     bad = run("refs", "a.txt", "--pattern", r"seat=(a)\1")
     assert bad.exit_code == 1
     assert "pattern 'seat': invalid escape sequence" in bad.stderr

@@ -178,6 +178,8 @@ def _pattern(span: str) -> re.Pattern[str]:
     """Return the pattern of the classes that a span can be of."""
     first = span[:1]
     figure = "0" <= first <= "9"
+    if figure and span.isalnum():
+        return _SOLID_FIGURE
     if "/" in span or "\\" in span:
         if "://" in span:
             return _WITH_SCHEME
@@ -194,9 +196,7 @@ def _pattern(span: str) -> re.Pattern[str]:
         return _MONEY
     if "." in span:
         return _DOTTED_FIGURE if figure else _DOTTED_WORD
-    if not figure:
-        return _WORD
-    return _FIGURE if "-" in span or "_" in span else _SOLID_FIGURE
+    return _FIGURE if figure else _WORD
 
 
 def _of_identifier(span: str) -> ReferenceClass | None:

@@ -223,11 +223,16 @@ def _scan_fine(tokens: list[str]) -> Iterator[tuple[str, _Found]]:
     found: dict[str, _Found] = {}
     parted: list[str] = []
     for piece in filter(_SIGN.search, pieces):
-        body = piece.lstrip(_LEADING_NOISE)
-        start = len(piece) - len(body)
-        body = body.rstrip(_TRAILING_NOISE)
-        name = classify(body)
-        if name and stands_at(piece, start, start + len(body)):
+        if piece[0].isalnum() and piece[-1].isalnum():  # nothing to take off
+            body, name = piece, classify(piece)
+        else:
+            body = piece.lstrip(_LEADING_NOISE)
+            start = len(piece) - len(body)
+            body = body.rstrip(_TRAILING_NOISE)
+            name = classify(body)
+            if name and not stands_at(piece, start, start + len(body)):
+                name = None
+        if name:
             found[piece] = ((body, name),)
         elif not body.isdigit():
             parted.append(piece)
@@ -271,6 +276,9 @@ def _candidate(part: str) -> tuple[int, str, ReferenceClass] | None:
     """Return what of a part has a reference's form, with its place: without noise around it, else without any sign."""
     if len(part) < 2 or not _SIGN.search(part):
         return None
+    if part[0].isalnum() and part[-1].isalnum():  # nothing to take off
+        name = classify(part)
+        return (0, part, name) if name else None
     judged = part + " "  # as no body is
     for leading, trailing in ((_LEADING_NOISE, _TRAILING_NOISE), (_LEADING_SIGNS, _TRAILING_SIGNS)):
         body = part.lstrip(leading)
