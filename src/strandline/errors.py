@@ -66,7 +66,9 @@ class ImportFormatError(InvalidInputError):
     Attributes: line (1-based), byte (0-based offset of the fault in the file), reason.
     """
 
-    hint = "Repair or cut the file at the place named, then import it again."
+    hint = (
+        "Repair or cut the file at the place named, or leave out what is damaged with `--salvage`; then import again."
+    )
     fields = ("line", "byte", "reason")
 
     def __init__(self, reason: str, *, line: int, byte: int) -> None:
@@ -85,16 +87,28 @@ class TenantScopeError(StrandlineError):
 class IdempotencyConflictError(StrandlineError):
     """The event key is taken by an event with other content (I3).
 
-    Attributes: key, seq (of the event that holds the key; None for a key twice in one batch).
+    Attributes: key, seq (of the event that holds the key; None for a key twice in one batch), line, byte (of the
+    record in an imported file; None for an append).
     """
 
     hint = "Use another key, or send the content that was sent first."
-    fields = ("key", "seq")
+    fields = ("key", "seq", "line", "byte")
 
-    def __init__(self, message: str, *, key: str, seq: int | None) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str,
+        *,
+        key: str,
+        seq: int | None,
+        line: int | None = None,
+        byte: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
         self.key = key
         self.seq = seq
+        self.line = line
+        self.byte = byte
 
 
 class StaleRevisionError(StrandlineError):

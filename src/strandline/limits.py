@@ -23,6 +23,13 @@ LOG_PAGE_EVENTS: Final = 512
 IMPORT_CHUNK_EVENTS: Final = 256
 IMPORT_KEPT_BYTES_MAX: Final = 8 * 1024 * 1024
 IMPORT_LINE_BYTES_MAX: Final = 64 * 1024 * 1024
+IMPORT_JSON_BYTES_MAX: Final = 64 * 1024 * 1024  # one JSON document, which is read whole; JSONL streams
+IMPORT_STDIN_BYTES_MAX: Final = 4 * 1024 * 1024 * 1024  # what is spooled of stdin
+IMPORT_LEFT_OUT_LISTED_MAX: Final = 1_000  # of what a salvage left out; the rest is counted
+IMPORT_REASON_CHARS_MAX: Final = 500  # of the reason why it was left out
+IMPORT_OPENING_CHARS_MAX: Final = 200  # of a value in the note that opens a conversation
+IMPORT_RESYNC_PASSES_MAX: Final = 8  # how often a salvage walks through a document to find its way behind a damage
+IMPORT_RESYNC_TRIES_MAX: Final = 10_000  # and from how many places it tries to
 IMPORT_DETECT_RECORDS_MAX: Final = 100  # records read to tell the format
 IMPORT_SKIPPED_TYPES_MAX: Final = 200  # types counted by name; the rest are "other"
 

@@ -6,6 +6,7 @@ In process, with typer's runner; streams, signals and pipes are in tests/integra
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -354,7 +355,66 @@ def test_an_import_error_has_line_byte_and_reason(answer: Any, tmp_path: Path) -
     assert error["reason"]
 
 
+CHAT = '{"messages": [{"role": "user", "content": "a"}], "n": 1}\n{"messages": [{"role": "user", "content": "b"}]}\n'
+
+
+def test_import_from_stdin(answer: Any) -> None:
+    value = answer("import", "-", stdin=CHAT)
+    assert (value["workflow"], value["format"], value["events_imported"]) == ("stdin", "openai", 4)
+    assert answer("import", "-", "--workflow", "w", stdin=CHAT)["workflow"] == "w"
+    assert answer("compact", "-", stdin=CHAT + CHAT)["events_imported"] == 4
+
+
+def test_stdin_is_limited(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from strandline.cli import spool
+
+    monkeypatch.setattr(spool, "IMPORT_STDIN_BYTES_MAX", 10)
+    error = answer("import", "-", stdin=CHAT, code=1)["error"]
+    assert error["message"] == "more than 10 bytes on stdin; give a file"
+
+
+def test_import_splits_conversations(answer: Any, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "chat.jsonl"
+    file.write_text(CHAT)
+    value = answer("import", file, "--split")
+    assert "workflow" not in value
+    assert (value["events_imported"], value["left_out_count"]) == (4, 0)
+    assert [(each["workflow"], each["revision"]) for each in value["workflows"]] == [("chat-1", 2), ("chat-2", 2)]
+    human = run("import", file, "--split", "--workflow", "w").stdout
+    assert "w-1, w-2" in human
+
+
+def test_import_salvages_and_lists_what_it_left_out(answer: Any, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "torn.jsonl"
+    file.write_text('{"kind": "note", "text": "a"}\n{"kind": "no')
+    assert "--salvage" in answer("import", file, code=1)["error"]["hint"]
+    value = answer("import", file, "--salvage")
+    assert (value["events_imported"], value["left_out_count"]) == (2, 1)
+    left_out = value["left_out"][0]
+    assert (left_out["line"], left_out["byte"], left_out["size_bytes"]) == (2, 30, 12)
+    human = run("import", file, "--salvage").stdout
+    assert re.search(r"left out +1 record", human)
+    assert re.search(r"line 2 +byte 30 +12 +the record is torn", human)
+
+
+def test_an_import_that_does_not_continue_says_where(answer: Any, tmp_path: Path) -> None:
+    file = tmp_path / "chat.jsonl"
+    file.write_text(CHAT)
+    answer("import", file)
+    file.write_text(CHAT.replace('"b"', '"c"'))
+    error = answer("import", file, code=6)["error"]
+    assert (error["type"], error["line"], error["seq"]) == ("IdempotencyConflictError", 2, 4)
+
+
 # ---------------------------------------------------------------------------------------------- append
+
+
+def test_append_takes_messages_of_openai(answer: Any) -> None:
+    call = '[{"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "t", "arguments": "{}"}}]}]'
+    answer("append", "-", "--workflow", "w", stdin=call)
+    assert answer("append", "-", stdin='{"role": "tool", "tool_call_id": "c1", "content": "r"}')["seqs"] == [2]
+    error = answer("append", "-", stdin=CHAT, code=1)["error"]
+    assert "several conversations" in error["message"]
 
 
 def test_append_from_options(answer: Any) -> None:

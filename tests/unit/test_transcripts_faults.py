@@ -172,6 +172,14 @@ def test_an_empty_file_is_an_empty_transcript(tmp_path: pathlib.Path) -> None:
         (NOTE, "jsonl"),
         (b'{"text":"no kind"}\n' + NOTE, "jsonl"),
         (b'{"kind":"unheard-of"}', "jsonl"),
+        (b'{"role":"user","content":"x"}', "openai"),
+        (b'{"messages":[{"role":"user","content":"x"}]}', "openai"),
+        (b'{\n "model": "m",\n "messages": [\n{"role":"user","content":"x"}\n]}', "openai"),
+        (b'[\n{"role":"user","content":"x"},\n{"role":"user","content":"y"}\n]', "openai"),
+        (b'[{"task_id":1,"traj":[{"role":"user","content":"x"}]}]', "openai"),
+        (b'{"id":"chatcmpl-1","choices":[{"message":{"role":"assistant","content":"x"}}]}', "openai"),
+        (b" [] ", "openai"),
+        (b'{"ro\n' + NOTE, "jsonl"),
     ],
 )
 def test_the_format_is_told_by_the_first_records(tmp_path: pathlib.Path, data: bytes, format: str) -> None:
@@ -184,6 +192,9 @@ def test_the_format_is_told_by_the_first_records(tmp_path: pathlib.Path, data: b
         b'{"type":"session","id":"x"}\n{"type":"message","message":{"role":"user"}}',  # pi
         b'{"timestamp":"t","type":"session_meta","payload":{}}',  # codex
         b'{"messages":[]}',
+        b'{"messages":[{"type":"user","content":"x"}]}',  # gemini
+        b'[{"id":1}]',
+        b"[1]",
         b"{}",
     ],
 )

@@ -47,8 +47,42 @@ OWN = b"\n".join(
         b"",
     ]
 )
-FILES = {"claude_code": CLAUDE_CODE, "jsonl": OWN}
-WHOLE_AFTER = {"claude_code": {0, 1, 3, 4, 5}, "jsonl": {0, 1, 2, 3, 4, 5, 6}}  # items, at the ends of records
+CHAT = [
+    b'{"role":"user","content":"h\xc3\xa4 \\u00e4"}',
+    b'{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function",'
+    b'"function":{"name":"t","arguments":"{\\"n\\": [1.5e3]}"}}]}',
+    b'{"role":"tool","tool_call_id":"c1","content":"\\ud83d"}',
+    b'{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"u"}}]}',
+]
+MESSAGES = b"\r\n".join([*CHAT, b'{"choices":[{"message":{"role":"assistant","content":"b"}}]}'])
+DOCUMENT = b"[\n" + b",\n ".join([*CHAT, b'{"role":"user","content":"b"}']) + b"\n]\n"
+CONVERSATION = b'{"task_id":7,"traj":[' + b", ".join(CHAT[:2]) + b'],"trial":1}'
+EPISODES = b"[" + CONVERSATION + b",\n" + CONVERSATION + b"]"
+LINES = b"\n".join([CONVERSATION, b'{"messages":[' + CHAT[0] + b"]}"])
+FILES = {
+    "claude_code": CLAUDE_CODE,
+    "jsonl": OWN,
+    "openai messages": MESSAGES,
+    "openai document": DOCUMENT,
+    "openai episodes": EPISODES,
+    "openai lines": LINES,
+}
+WHOLE_AFTER = {  # items, at the ends of records
+    "claude_code": {0, 1, 3, 4, 5},
+    "jsonl": {0, 1, 2, 3, 4, 5, 6},
+    "openai messages": {0, 1, 2, 3, 5},
+    "openai document": {0, 6},
+    "openai episodes": {0},
+    "openai lines": {0, 4},
+}
+ITEMS = {
+    "claude_code": 6,
+    "jsonl": 6,
+    "openai messages": 6,
+    "openai document": 6,
+    "openai episodes": 8,
+    "openai lines": 7,
+}
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +108,7 @@ def refused_or_read(path: pathlib.Path, data: bytes) -> list[TranscriptItem] | N
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_files_are_whole(path: pathlib.Path, name: str) -> None:
-    assert len(items_of(path, FILES[name])) == 6
+    assert len(items_of(path, FILES[name])) == ITEMS[name]
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -14,11 +10,15 @@ import typer
 
 from strandline.cli.command import Answer, Target, number
 from strandline.cli.output import count, pick, span
+from strandline.cli.spool import is_stdin, spooled
 
 if TYPE_CHECKING:
     from strandline import NewEvent
 
-Events = Annotated[Path | None, typer.Argument(metavar="FILE", help="Our own JSONL; - is stdin.", show_default=False)]
+Events = Annotated[
+    Path | None,
+    typer.Argument(metavar="FILE", help="Our own JSONL, or OpenAI messages; - is stdin.", show_default=False),
+]
 _KIND_HELP: Final = (
     "message, thinking, note, decision, failed_attempt, issue, resolve, constraint, lift_constraint, approval, revoke "
     "or release_artifact; other kinds: FILE or -.  [default: message]"
@@ -55,9 +55,8 @@ def append(
     record = {name: value for name, value in record.items() if value is not None}
     if bool(record) == (file is not None):
         raise typer.BadParameter("give a file (- for stdin), or one event by options such as --text", param_hint="FILE")
-    piped = file is None or str(file) == "-"
-    events = [_stated(record)] if file is None else list(_from_stdin() if piped else _from_file(file))
-    with target.open(create=True, file=None if piped else file) as workflow:
+    events = [_stated(record)] if file is None else _read(file)
+    with target.open(create=True, file=None if file is None or is_stdin(file) else file) as workflow:
         appended = workflow.append(events, expected_revision=expected_revision)
     seqs, known = appended.seqs, len(events) - appended.added
     return Answer(
@@ -86,16 +85,8 @@ def _stated(record: dict[str, object]) -> NewEvent:
         raise InvalidInputError(f"{error.reason}; nothing was appended") from error
 
 
-def _from_file(path: Path) -> Iterator[NewEvent]:
-    from strandline.transcripts.jsonl import read_event
-    from strandline.transcripts.lines import Tally, read_lines
+def _read(file: Path) -> list[NewEvent]:
+    from strandline.transcripts import read_events
 
-    return (read_event(line) for line in read_lines(path, Tally()))
-
-
-def _from_stdin() -> Iterator[NewEvent]:
-    with tempfile.TemporaryDirectory(prefix="strandline-") as folder:
-        path = Path(folder, "stdin")
-        with path.open("wb") as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-        yield from _from_file(path)
+    with spooled(file) as path:
+        return list(read_events(path))

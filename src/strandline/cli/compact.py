@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -13,11 +14,14 @@ from strandline.cli.failures import CONFLICT, REJECTED
 from strandline.cli.import_transcript import check_file, import_file
 from strandline.cli.output import count, pick, span
 from strandline.cli.progress import progress
+from strandline.cli.spool import spooled
 
 if TYPE_CHECKING:
     from strandline import CompactionOutcome
 
-File = Annotated[Path | None, typer.Argument(metavar="FILE", help="A transcript to import first.", show_default=False)]
+File = Annotated[
+    Path | None, typer.Argument(metavar="FILE", help="A transcript to import first; - is stdin.", show_default=False)
+]
 Chosen = Annotated[Literal["extractive"], typer.Option(help="What drafts the summary.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse if any event was appended meanwhile.")]
 Through = Annotated[int | None, typer.Option(metavar="SEQ", parser=number(1), help="The last event to cover.")]
@@ -40,12 +44,14 @@ def compact(
     """Compact; with FILE, import it and compact in one go."""
     begun = opened = imported = time.perf_counter()
     events_imported = 0
-    if file is not None:
-        check_file(file)
-    with target.open(create=file is not None, file=file) as workflow:
+    with contextlib.ExitStack() as stack:
+        path = None if file is None else stack.enter_context(spooled(file))
+        if path is not None:
+            check_file(path)
+        workflow = stack.enter_context(target.open(create=path is not None, file=path))
         opened = imported = time.perf_counter()
-        if file is not None:
-            events_imported = import_file(workflow, file).events_imported
+        if path is not None:
+            events_imported = import_file(workflow, path).events_imported
             imported = time.perf_counter()
         with progress(f"compacting {workflow.name}"):
             done = workflow.compact(budget, strict=strict, through=through, when_tokens=when_tokens)

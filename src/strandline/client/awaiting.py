@@ -116,6 +116,17 @@ class AsyncTenant:
         """As `Tenant.workflow`."""
         return AsyncWorkflow(self._tenant.workflow(name))
 
+    async def import_conversations(
+        self,
+        path: str | os.PathLike[str],
+        name: str,
+        progress: Progress | None = None,
+        *,
+        salvage: bool = False,
+    ) -> list[ImportReport]:
+        """As `Tenant.import_conversations`."""
+        return await _in_thread(self._tenant.import_conversations, path, name, progress, salvage=salvage)
+
     async def workflows(self) -> list[str]:
         """As `Tenant.workflows`."""
         return await _in_thread(self._tenant.workflows)
@@ -138,9 +149,11 @@ class AsyncWorkflow:
         """As `Workflow.append`."""
         return await _in_thread(self._workflow.append, events, expected_revision=expected_revision, basis=basis)
 
-    async def import_transcript(self, path: str | os.PathLike[str], progress: Progress | None = None) -> ImportReport:
+    async def import_transcript(
+        self, path: str | os.PathLike[str], progress: Progress | None = None, *, salvage: bool = False
+    ) -> ImportReport:
         """As `Workflow.import_transcript`."""
-        return await _in_thread(self._workflow.import_transcript, path, progress)
+        return await _in_thread(self._workflow.import_transcript, path, progress, salvage=salvage)
 
     async def events(self, from_seq: int = 1, through_seq: int | None = None) -> list[SourceEvent]:
         """As `Workflow.events`."""

@@ -16,7 +16,7 @@ from strandline.engine.compact import compact
 from strandline.engine.compare import CompareProgress, ComparisonOrder, compare
 from strandline.engine.environment import Environment
 from strandline.engine.flow import Verb, run
-from strandline.engine.import_transcript import Progress, import_transcript
+from strandline.engine.import_transcript import Progress, import_conversations, import_transcript
 from strandline.engine.lineage import list_entries
 from strandline.engine.plan_job import Order
 from strandline.engine.read_context import Context, read_basis, read_context
@@ -40,7 +40,7 @@ from strandline.stores.memory import MemoryStore
 from strandline.stores.sqlite import SqliteStore
 from strandline.summarizers import ExtractiveSummarizer, as_counter, as_summarizer
 from strandline.system import SystemClock, SystemEntropy
-from strandline.transcripts import open_transcript
+from strandline.transcripts import Transcript, open_transcript
 
 VerifyProgress = Callable[[int, int], None]
 
@@ -177,6 +177,26 @@ class Tenant:
         """
         return Workflow(self._db._environment(Scope(tenant=self.name, workflow=name)))
 
+    def import_conversations(
+        self,
+        path: str | os.PathLike[str],
+        name: str,
+        progress: Progress | None = None,
+        *,
+        salvage: bool = False,
+    ) -> list[ImportReport]:
+        """Import each conversation of a transcript into a workflow of its own: `name-1`, `name-2` and so on (C2).
+
+        Each is all or nothing by itself; importing again adds what is new.
+
+        Raises:
+            ImportFormatError: the file is damaged; nothing was imported.
+            IdempotencyConflictError: a conversation does not continue what was imported of it.
+        """
+        check_name("workflow", name)
+        transcript = _transcript(self._db.store, path, salvage=salvage, split=True)
+        return import_conversations(lambda number: self.workflow(f"{name}-{number}")._env, transcript, progress)
+
     def workflows(self) -> list[str]:
         """Return the names of the tenant's workflows."""
         return [scope.workflow for scope in self._db.store.scopes(self.name)]
@@ -220,14 +240,21 @@ class Workflow:
             self._env, batch, expected_revision=expected_revision, basis=None if basis is None else _basis(basis)
         )
 
-    def import_transcript(self, path: str | os.PathLike[str], progress: Progress | None = None) -> ImportReport:
-        """Import a transcript: Claude Code session JSONL or our own JSONL, told by its first records (C2).
+    def import_transcript(
+        self, path: str | os.PathLike[str], progress: Progress | None = None, *, salvage: bool = False
+    ) -> ImportReport:
+        """Import a transcript: Claude Code session JSONL, OpenAI messages or our own JSONL, told by its records (C2).
+
+        Args:
+            path: a file. One JSON document has at most IMPORT_JSON_BYTES_MAX; JSONL may be of any size.
+            progress: told how many bytes of the file are done.
+            salvage: leave out what is damaged, and list it, instead of refusing the file.
 
         Raises:
             ImportFormatError: the file is damaged; nothing was imported.
+            IdempotencyConflictError: the file does not continue what was imported of it; nothing was imported.
         """
-        key = self._env.store.digest_key
-        return import_transcript(self._env, open_transcript(path, digest=lambda data: keyed_hex(key, data)), progress)
+        return import_transcript(self._env, _transcript(self._env.store, path, salvage=salvage), progress)
 
     def events(self, from_seq: int = 1, through_seq: int | None = None) -> list[SourceEvent]:
         """Return events of the log in order, at most EVENTS_PAGE_MAX at once (C1).
@@ -421,6 +448,13 @@ class Workflow:
     def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
         """Prove this workflow (C5)."""
         return verify(self._env, [self._env.scope], progress)
+
+
+def _transcript(
+    store: Store, path: str | os.PathLike[str], *, salvage: bool = False, split: bool = False
+) -> Transcript:
+    key = store.digest_key
+    return open_transcript(path, digest=lambda data: keyed_hex(key, data), salvage=salvage, split=split)
 
 
 def _basis(basis: Context | Basis) -> Basis:

@@ -51,6 +51,10 @@ def _read_block(block: object) -> tuple[str, object]:
         return str(block.get("text", "")), None
     if kind == "thinking":
         return str(block.get("thinking", "")), None
+    if kind == "refusal":
+        return str(block.get("refusal", "")), None
+    if kind == "image_url":
+        return _image_text(block), block
     if kind == "tool_use":
         arguments = block.get("input")
         return f"{block.get('name')} {show(arguments)}", arguments
@@ -60,6 +64,14 @@ def _read_block(block: object) -> tuple[str, object]:
     if kind == "artifact":
         return " ".join(part for part in (str(block.get("handle", "")), str(block.get("text", ""))) if part), None
     return f"[{kind}]", block
+
+
+def _image_text(block: Mapping[str, object]) -> str:
+    """Return the text of an image of OpenAI's: with its address, unless the image itself stands in it."""
+    image = block.get("image_url")
+    address = image.get("url") if isinstance(image, Mapping) else image
+    shown = isinstance(address, str) and not address.startswith("data:")
+    return f"[image_url] {address}" if shown else "[image_url]"
 
 
 def _content_text(content: object) -> str:

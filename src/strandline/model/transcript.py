@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from strandline.model.event import NewEvent
+
+IMPORT_ACTOR: Final = "import"  # states what an import itself adds: what opens a conversation, what was left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,6 +17,7 @@ class SessionRestart:
 
     key: str
     thread: str | None = None  # only calls of this lane; None: all
+    opens: int | None = None  # the conversation that begins here, counted from 1 in its file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,18 +29,31 @@ class ForeignText:
     detail: Mapping[str, object] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """What a salvaging import left out, and why."""
+
+    line: int  # where it begins: line from 1,
+    byte: int  # byte from 0 in the file
+    size_bytes: int
+    reason: str
+
+
 TranscriptItem = NewEvent | SessionRestart | ForeignText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What an import did. `lines_skipped` counts, by type, the records that are no events."""
+    """What an import did to one workflow. `lines`, `lines_skipped` and what was left out speak of the whole file."""
 
+    workflow: str
     format: str
     lines: int
     events_imported: int
     events_known: int  # already there under their key
     foreign_summaries: int
     calls_abandoned: int
-    lines_skipped: Mapping[str, int]
+    lines_skipped: Mapping[str, int]  # by type, what became no event
     revision: int
+    left_out: Sequence[LeftOut] = ()  # by a salvage: the first IMPORT_LEFT_OUT_LISTED_MAX, in file order
+    left_out_count: int = 0

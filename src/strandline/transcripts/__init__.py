@@ -1,5 +1,5 @@
 """Transcripts of other tools, and our own JSONL, read record by record (C2)."""
 
-from strandline.transcripts.transcript import Transcript, open_transcript
+from strandline.transcripts.transcript import Transcript, open_transcript, read_events
 
-__all__ = ["Transcript", "open_transcript"]
+__all__ = ["Transcript", "open_transcript", "read_events"]

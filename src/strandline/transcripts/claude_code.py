@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import msgspec
@@ -11,7 +11,7 @@ from msgspec import Raw
 from strandline.limits import EVENT_BYTES_MAX, JSON_DEPTH_MAX, KEY_CHARS_MAX
 from strandline.model.event import Envelope, EventKind, NewEvent, Role
 from strandline.model.transcript import ForeignText, SessionRestart, TranscriptItem
-from strandline.transcripts.lines import Line, Tally
+from strandline.transcripts.lines import Line, Tally, identifier
 
 _ABSENT: Final = Raw(b"")
 _KEY_SUFFIX_CHARS: Final = 20  # room for "#" and the number of a block
@@ -57,19 +57,11 @@ _BLOCKS: Final = msgspec.json.Decoder(list[Raw])
 _VALUE: Final = msgspec.json.Decoder()
 
 
-def read_claude_code(lines: Iterable[Line], tally: Tally) -> Iterator[TranscriptItem]:
-    """Yield what the records of a session file state, in file order.
+class ClaudeCodeReader:
+    """Reads the records of a session file; it remembers the ids of calls and records so far.
 
-    Raises:
-        ImportFormatError: at the first record that is damaged.
+    A record that is refused leaves no trace, so that a salvage may go on behind it.
     """
-    session = _Session(tally)
-    for line in lines:
-        yield from session.read(line)
-
-
-class _Session:
-    """What must be remembered of the records so far: the ids of calls and records."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
@@ -79,9 +71,13 @@ class _Session:
         self._boundary: dict[str, object] = {}  # of the last compaction, until its summary comes
 
     def read(self, line: Line) -> Iterable[TranscriptItem]:
-        """Return what one record states."""
+        """Return what one record states.
+
+        Raises:
+            ImportFormatError: it is damaged.
+        """
         record = line.decode(_RECORD)
-        kind = _string(line, record.type, "type")
+        kind = identifier(line, record.type, "type")
         if kind == "assistant":
             return self._message(line, record, Role.ASSISTANT)
         if kind == "user":
@@ -89,7 +85,7 @@ class _Session:
                 return (self._summary(line, record),)
             return self._message(line, record, Role.USER)
         if kind == "system" and record.subtype is not None:
-            subtype = _string(line, record.subtype, "subtype")
+            subtype = identifier(line, record.subtype, "subtype")
             if subtype == "compact_boundary":
                 return (self._restart(line, record),)
             kind = f"system:{subtype}"
@@ -99,14 +95,16 @@ class _Session:
     # ------------------------------------------------------------------------------------------ compactions
 
     def _restart(self, line: Line, record: _Record) -> SessionRestart:
+        key, lane = self._new_uuid(line, record), _lane(line, record)
         metadata = record.compact_metadata if isinstance(record.compact_metadata, dict) else {}
-        self._boundary = {}
+        boundary: dict[str, object] = {}
         if isinstance(trigger := metadata.get("trigger"), str):
-            self._boundary["trigger"] = _string(line, trigger, "compactMetadata.trigger")
+            boundary["trigger"] = identifier(line, trigger, "compactMetadata.trigger")
         if isinstance(pre_tokens := metadata.get("preTokens"), int):
-            self._boundary["pre_tokens"] = pre_tokens
-        lane = _lane(line, record)
-        return SessionRestart(key=self._new_uuid(line, record), thread=None if lane == "main" else lane)
+            boundary["pre_tokens"] = pre_tokens
+        self._boundary = boundary
+        self._uuids.add(key)
+        return SessionRestart(key=key, thread=None if lane == "main" else lane)
 
     def _summary(self, line: Line, record: _Record) -> ForeignText:
         key = self._new_uuid(line, record)
@@ -121,9 +119,11 @@ class _Session:
             raise line.fault(
                 "the summary holds an unpaired surrogate escape, which UTF-8 can't hold", line.stand_ins.first
             )
-        detail, self._boundary = self._boundary, {}
+        detail = dict(self._boundary)
         if record.timestamp is not None:
-            detail["timestamp"] = _string(line, record.timestamp, "timestamp")
+            detail["timestamp"] = identifier(line, record.timestamp, "timestamp")
+        self._boundary = {}
+        self._uuids.add(key)
         return ForeignText(key=key, text=value, detail=detail)
 
     # ------------------------------------------------------------------------------------------ messages
@@ -141,9 +141,10 @@ class _Session:
         lane = _lane(line, record)
         whole = content[:1] == b'"'
         events: list[TranscriptItem] = []
+        called: set[str] = set()
         blocks = [content] if whole else [bytes(block) for block in line.decode_part(content, _BLOCKS)]
         for index, body in enumerate(blocks):
-            statement = self._statement(line, body, whole=whole)
+            statement = self._statement(line, body, called, whole=whole)
             if statement is None:
                 self._tally.skip("empty_block")
                 continue
@@ -165,14 +166,19 @@ class _Session:
                 key=f"{uuid}#{index}",
             )
             events.append(event)
+        self._uuids.add(uuid)
+        self._calls |= called
         if events:
             self._previous = uuid
         elif not blocks:
             self._tally.skip("empty_block")
         return events
 
-    def _statement(self, line: Line, body: bytes, *, whole: bool) -> _Statement | None:
-        """Tell what a block states; None: nothing, it is empty. `whole`: the content is one string, and no blocks."""
+    def _statement(self, line: Line, body: bytes, called: set[str], *, whole: bool) -> _Statement | None:
+        """Tell what a block states; None: nothing, it is empty.
+
+        `called` are the calls of the record so far; `whole`: the content is one string, and no blocks.
+        """
         if len(body) > EVENT_BYTES_MAX:
             raise line.fault(f"a block of {len(body)} bytes, an event holds at most {EVENT_BYTES_MAX}")
         block = line.decode_part(body, _VALUE)
@@ -182,7 +188,7 @@ class _Session:
             raise line.fault("a block of message.content is no object")
         if body.count(b"{") + body.count(b"[") > JSON_DEPTH_MAX:
             line.check_depth(block)
-        kind = _string(line, block.get("type"), "a block's type")
+        kind = identifier(line, block.get("type"), "a block's type")
         if kind in _TEXTS:
             member, stated = _TEXTS[kind]
             text = block.get(member)
@@ -190,22 +196,22 @@ class _Session:
                 raise line.fault(f"a {kind} block whose {member} is no string")
             return stated if text.strip() else None
         if kind == "tool_use":
-            return self._call(line, block)
+            return self._call(line, block, called)
         if kind == "tool_result":
-            return self._result(line, block)
+            return self._result(line, block, called)
         return _THINKING_STATED if kind == "redacted_thinking" else _MESSAGE_STATED
 
-    def _call(self, line: Line, block: dict[str, object]) -> _Statement:
-        call_id = _string(line, block.get("id"), "a tool_use block's id")
-        tool = _string(line, block.get("name"), "a tool_use block's name")
+    def _call(self, line: Line, block: dict[str, object], called: set[str]) -> _Statement:
+        call_id = identifier(line, block.get("id"), "a tool_use block's id")
+        tool = identifier(line, block.get("name"), "a tool_use block's name")
         if "input" not in block:
             raise line.fault("a tool_use block without input")
-        self._calls.add(call_id)
+        called.add(call_id)
         return _Statement(EventKind.TOOL_CALL, call_id, tool)
 
-    def _result(self, line: Line, block: dict[str, object]) -> _Statement:
-        call_id = _string(line, block.get("tool_use_id"), "a tool_result block's tool_use_id")
-        if call_id not in self._calls:
+    def _result(self, line: Line, block: dict[str, object], called: set[str]) -> _Statement:
+        call_id = identifier(line, block.get("tool_use_id"), "a tool_result block's tool_use_id")
+        if call_id not in self._calls and call_id not in called:
             raise line.fault(f"orphan result: no earlier call has the id {call_id!r}")
         is_error = block.get("is_error")
         if is_error is not None and not isinstance(is_error, bool):
@@ -213,12 +219,12 @@ class _Session:
         return _Statement(EventKind.TOOL_RESULT, call_id, None, is_error is True)
 
     def _new_uuid(self, line: Line, record: _Record) -> str:
-        uuid = _string(line, record.uuid, "uuid")
+        """Return the uuid of a record; it counts as taken once the record was read whole."""
+        uuid = identifier(line, record.uuid, "uuid")
         if len(uuid) > KEY_CHARS_MAX - _KEY_SUFFIX_CHARS:
             raise line.fault(f"a uuid of {len(uuid)} characters")
         if uuid in self._uuids:
             raise line.fault(f"uuid repeats: {uuid!r}")
-        self._uuids.add(uuid)
         return uuid
 
 
@@ -246,21 +252,4 @@ def _lane(line: Line, record: _Record) -> str:
 
 
 def _optional(line: Line, value: object, name: str) -> str | None:
-    return None if value is None or value == "" else _string(line, value, name)
-
-
-def _string(line: Line, value: object, name: str) -> str:
-    """Return a member that is an identifier or a time."""
-    if line.stand_ins is None and isinstance(value, str) and 0 < len(value) <= KEY_CHARS_MAX:
-        return value
-    if value is None:
-        raise line.fault(f"{name} is missing")
-    if not isinstance(value, str):
-        raise line.fault(f"{name} is no string")
-    if not value:
-        raise line.fault(f"{name} is empty")
-    if len(value) > KEY_CHARS_MAX:
-        raise line.fault(f"{name} has {len(value)} characters, at most {KEY_CHARS_MAX} are allowed")
-    if line.stand_ins is not None and line.stand_ins.stand_in(value):
-        raise line.fault(f"{name} holds an unpaired surrogate escape, which UTF-8 can't hold")
-    return value
+    return None if value is None or value == "" else identifier(line, value, name)

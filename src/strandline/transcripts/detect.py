@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import islice
-from typing import Final, Literal
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from strandline.limits import IMPORT_DETECT_RECORDS_MAX
-from strandline.transcripts.lines import Line
+from strandline.errors import ImportFormatError
+from strandline.limits import IMPORT_DETECT_RECORDS_MAX, IMPORT_JSON_BYTES_MAX
+from strandline.transcripts.document import fault_of, load
+from strandline.transcripts.lines import Line, Tally, read_lines
+from strandline.transcripts.openai_records import kind_of
+from strandline.transcripts.structure import skip_blank
 
-Format = Literal["claude_code", "jsonl"]
+Format = Literal["claude_code", "jsonl", "openai"]
+
+
+class Detected(NamedTuple):
+    """A format, and whether the file is one JSON document rather than lines."""
+
+    format: Format
+    document: bool = False
+
 
 _LOOKED_FOR: Final = (
     "neither Claude Code session JSONL (records with 'type' and 'sessionId') "
-    'nor Strandline JSONL (records with \'kind\', such as {"kind":"message","role":"user","text":"…"})'
+    'nor Strandline JSONL (records with \'kind\', such as {"kind":"message","role":"user","text":"…"}) '
+    "nor OpenAI messages (records with 'role', 'messages', 'traj' or 'choices'; JSONL or one JSON document)"
 )
-
-
+_DOCUMENT_HINT: Final = "Write one message or one conversation a line: JSONL is read record by record."
+_OPEN: Final = (b"{", b"[", b",", b":")  # how a line ends inside a document that is written over several lines
 _ABSENT: Final = msgspec.Raw(b"")
 
 
@@ -34,26 +47,64 @@ class _Head(msgspec.Struct, rename="camel", gc=False):
 _HEAD: Final = msgspec.json.Decoder(_Head)
 
 
-def detect_format(lines: Iterable[Line]) -> Format:
+def detect_format(path: Path, size_bytes: int) -> Detected:
     """Return the format of a file. One without any record is an empty file of our own.
 
     Raises:
-        ImportFormatError: no known format, or damaged before it could be told.
+        ImportFormatError: no known format, damaged before it could be told, or a document that is too large.
+        InvalidInputError: the file can't be read.
     """
     first: Line | None = None
-    for line in islice(lines, IMPORT_DETECT_RECORDS_MAX):
-        first = first or line
-        head = line.decode(_HEAD)
+    fault: ImportFormatError | None = None
+    in_lines = True  # whether a line may be a message: not inside a document
+    for line in islice(read_lines(path, Tally()), IMPORT_DETECT_RECORDS_MAX):
+        if first is None:
+            first = line
+            if line.data.lstrip().startswith(b"["):
+                break
+        try:
+            head = line.decode(_HEAD)
+        except ImportFormatError as error:
+            fault = fault or error
+            in_lines = in_lines and not (line is first and line.data.rstrip().endswith(_OPEN))
+            continue
         if isinstance(head.kind, str) and head.type is None:
-            return "jsonl"
+            return Detected("jsonl")
         if isinstance(head.type, str) and _is_claude_code(head):
-            return "claude_code"
+            return Detected("claude_code")
+        if in_lines and head.type is None and kind_of(line.data, skip_blank(line.data, 0)):
+            return Detected("openai")
     if first is None:
-        return "jsonl"
-    raise first.fault(f"unknown format: {_LOOKED_FOR}")
+        return Detected("jsonl")
+    whole = _document(path, first, size_bytes)
+    if whole is not None:
+        if _holds_messages(whole):
+            return Detected("openai", document=True)
+        if first.data.lstrip().startswith(b"["):
+            fault = fault_of(whole)
+    raise fault or first.fault(f"unknown format: {_LOOKED_FOR}")
 
 
 def _is_claude_code(head: _Head) -> bool:
     if head.type in ("user", "assistant") and head.message is not _ABSENT:
         return True
     return any(isinstance(mark, str) for mark in (head.session_id, head.leaf_uuid, head.message_id))
+
+
+def _document(path: Path, first: Line, size_bytes: int) -> Line | None:
+    """Return a file that may be one JSON document, whole or damaged; None where it is none."""
+    sign = first.data.lstrip()[:1]
+    if sign == b"[" and size_bytes > IMPORT_JSON_BYTES_MAX:
+        error = first.fault(f"one JSON document of {size_bytes} bytes; at most {IMPORT_JSON_BYTES_MAX} are read as one")
+        error.hint = _DOCUMENT_HINT
+        raise error
+    return load(path) if sign in (b"[", b"{") and size_bytes <= IMPORT_JSON_BYTES_MAX else None
+
+
+def _holds_messages(whole: Line) -> bool:
+    data = whole.data
+    at = skip_blank(data, 0)
+    if data.startswith(b"{", at):
+        return kind_of(data, at) is not None
+    at = skip_blank(data, at + 1)
+    return data[at : at + 1] in (b"", b"]") or kind_of(data, at) is not None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -16,7 +15,7 @@ from strandline.errors import InvalidInputError
 from strandline.limits import EVENT_BYTES_MAX, JSON_DEPTH_MAX, KEY_CHARS_MAX
 from strandline.model import constructors
 from strandline.model.event import EventKind, NewEvent
-from strandline.model.transcript import TranscriptItem
+from strandline.transcripts.keys import KeyChain
 from strandline.transcripts.lines import Line
 
 _RECORD: Final = msgspec.json.Decoder(dict[str, object])
@@ -58,33 +57,37 @@ _MAY_BE_NULL: Final = {"input", "content"}  # any JSON value; elsewhere null say
 _NAMES_A_CALL: Final = {EventKind.TOOL_RESULT, EventKind.ABANDONED}
 
 
-def read_jsonl(lines: Iterable[Line], digest: Callable[[bytes], str]) -> Iterator[TranscriptItem]:
-    """Yield the event of each record, in file order.
+class JsonlReader:
+    """Reads the records of our own JSONL; it remembers the calls and keys so far.
 
-    An event without a key gets one from a chain of digests over the records up to its own: it is the same when the
-    file has grown, and equal records have different keys.
-
-    Raises:
-        ImportFormatError: at the first record that is damaged.
+    An event without a key is named by the records before it. A record that is refused leaves no trace.
     """
-    calls: set[str] = set()
-    keys: set[str] = set()
-    chain = ""
-    for line in lines:
-        chain = digest(chain.encode() + line.data)
+
+    def __init__(self, digest: Callable[[bytes], str]) -> None:
+        self._keys = KeyChain("line", digest)
+        self._calls: set[str] = set()
+        self._taken: set[str] = set()
+
+    def read(self, line: Line) -> tuple[NewEvent]:
+        """Return the event of one record.
+
+        Raises:
+            ImportFormatError: it is damaged, its key repeats, or it answers a call that no earlier record made.
+        """
         event = read_event(line)
-        if event.key is not None:
-            if event.key in keys:
-                raise line.fault(f"the key {event.key!r} repeats")
-            keys.add(event.key)
+        if event.key in self._taken:
+            raise line.fault(f"the key {event.key!r} repeats")
         call_id = event.envelope.call_id
+        if call_id is not None and event.kind is not EventKind.TOOL_CALL and call_id not in self._calls:
+            what = "result" if event.kind is EventKind.TOOL_RESULT else "abandoned event"
+            raise line.fault(f"orphan {what}: no earlier call has the id {call_id!r}")
         if call_id is not None:
-            if event.kind is EventKind.TOOL_CALL:
-                calls.add(call_id)
-            elif call_id not in calls:
-                what = "result" if event.kind is EventKind.TOOL_RESULT else "abandoned event"
-                raise line.fault(f"orphan {what}: no earlier call has the id {call_id!r}")
-        yield event if event.key is not None else replace(event, key=f"line:{chain}")
+            self._calls.add(call_id)
+        key = self._keys.next(line.data)
+        if event.key is None:
+            return (replace(event, key=key),)
+        self._taken.add(event.key)
+        return (event,)
 
 
 def read_event(line: Line) -> NewEvent:
@@ -96,9 +99,7 @@ def read_event(line: Line) -> NewEvent:
     fields = line.decode(_RECORD)
     if line.stand_ins is not None:
         raise line.fault("an unpaired surrogate escape, which UTF-8 can't hold", line.stand_ins.first)
-    twice = _repeated_field(line.data)
-    if twice is not None:
-        raise line.fault(f"the field {twice!r} stands twice in one object")
+    line.check_names()
     kind = _kind(line, fields.pop("kind", None))
     shape = _SHAPES[kind]
     known = _COMMON.union(shape.required, shape.optional, ("at",))
@@ -124,21 +125,6 @@ def read_event(line: Line) -> NewEvent:
     if isinstance(source_at, str):
         event = replace(event, envelope=event.envelope._replace(source_at=source_at))
     return event
-
-
-def _repeated_field(data: bytes) -> str | None:
-    """Return a field that one object holds twice: of two values neither is the one that was meant."""
-    twice: list[str] = []
-
-    def look(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        seen = dict(pairs)
-        if len(seen) != len(pairs):
-            names = [name for name, _ in pairs]
-            twice.extend(name for name in seen if names.count(name) > 1)
-        return seen
-
-    json.loads(data, object_pairs_hook=look)
-    return twice[0] if twice else None
 
 
 def _kind(line: Line, value: object) -> EventKind:

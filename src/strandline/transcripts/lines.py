@@ -2,35 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from strandline.codec import storable
 from strandline.errors import ImportFormatError, InvalidInputError
-from strandline.limits import IMPORT_LINE_BYTES_MAX, IMPORT_SKIPPED_TYPES_MAX, JSON_DEPTH_MAX
+from strandline.limits import (
+    IMPORT_LEFT_OUT_LISTED_MAX,
+    IMPORT_LINE_BYTES_MAX,
+    IMPORT_REASON_CHARS_MAX,
+    IMPORT_SKIPPED_TYPES_MAX,
+    JSON_DEPTH_MAX,
+    KEY_CHARS_MAX,
+)
+from strandline.model.transcript import LeftOut
 from strandline.transcripts.malformed import explain
+from strandline.transcripts.structure import Span
 from strandline.transcripts.surrogates import StandIns
 
 T = TypeVar("T")
 
-_BOM = b"\xef\xbb\xbf"
+_RAW = msgspec.json.Decoder(msgspec.Raw)
+BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r"
 _BUFFER_BYTES = (
     256 * 1024
 )  # records of Claude Code have 4 kB on average: the default of 8 kB costs a tenth of the speed
 
 
+class _RepeatedNameError(Exception):
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _RepeatedNameError(next(name for name in names if names.count(name) > 1))
+    return fields
+
+
+_DISTINCT = json.JSONDecoder(object_pairs_hook=_distinct)
+
+
+class Gap:
+    """Records that follow each other in a file, and that a salvage leaves out."""
+
+    def __init__(self, first: LeftOut) -> None:
+        self.first = first
+        self.records = 0
+        self.end = first.byte
+        self._hash = hashlib.blake2b()
+
+    def add(self, left_out: LeftOut, data: bytes) -> None:
+        """Take the next record."""
+        self.records += 1
+        self.end = left_out.byte + left_out.size_bytes
+        self._hash.update(data)
+
+    @property
+    def content(self) -> bytes:
+        """What tells this gap from others."""
+        return f"{self.first.line} {self.first.byte} {self._hash.hexdigest()}".encode()
+
+    def __str__(self) -> str:
+        first = self.first
+        what = "a record" if self.records == 1 else f"{self.records} records"
+        place = f"line {first.line}, bytes {first.byte} to {self.end} of the file"
+        return f"The import left out {what} here: {place}: {first.reason}"
+
+
 @dataclass(slots=True)
 class Tally:
     """What one pass over a file has seen so far."""
 
+    salvage: bool = False  # leave out what is damaged, instead of refusing the file
     lines: int = 0
     bytes_read: int = 0
-    line_byte: int = 0  # where the newest line begins
+    line: int = 1  # of the newest record: where it begins,
+    line_byte: int = 0
+    size_bytes: int = 0  # and its size
     skipped: dict[str, int] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+    left_out_count: int = 0
+    gap: Gap | None = None  # what was left out since the last record that was whole
+
+    def at(self, line: Line) -> None:
+        """Note that the newest record is this one."""
+        self.line, self.line_byte, self.size_bytes = line.number, line.start, line.size_bytes
+
+    def leave_out(self, fault: ImportFormatError, line: Line, start: int = 0) -> None:
+        """Leave a record out, or what of it begins at `start`; where nothing is salvaged, raise its fault."""
+        if not self.salvage:
+            raise fault
+        number, byte = line.number + line.data.count(b"\n", 0, start), line.start + start
+        reason = fault.reason if fault.byte == byte else f"{fault.reason} (line {fault.line}, byte {fault.byte})"
+        size_bytes = line.size_bytes - start
+        reason = storable(reason, IMPORT_REASON_CHARS_MAX)
+        left_out = LeftOut(line=number, byte=byte, size_bytes=size_bytes, reason=reason)
+        self.left_out_count += 1
+        if len(self.left_out) < IMPORT_LEFT_OUT_LISTED_MAX:
+            self.left_out.append(left_out)
+        self.gap = self.gap or Gap(left_out)
+        self.gap.add(left_out, line.data[start:])
 
     def skip(self, what: str) -> None:
         """Count one thing that becomes no event."""
@@ -40,27 +122,43 @@ class Tally:
 
 
 class Line:
-    """One line that holds a record. `data` is its text without the line's end, with stand-ins where it needs some."""
+    """One record: a line without its end, or a value within one. `data` has stand-ins where it needs some."""
 
-    __slots__ = ("data", "ended", "number", "stand_ins", "start")
+    __slots__ = ("damage", "data", "document", "ended", "number", "size_bytes", "stand_ins", "start", "stray")
 
     def __init__(self, number: int, start: int, data: bytes, *, ended: bool) -> None:
         self.number = number
         self.start = start
         self.data = data
         self.ended = ended  # by a line feed
+        self.document = False  # whether it is all of the file
+        self.stray = False  # whether it stands where no record may: no part of it is one
+        self.size_bytes = len(data)
         self.stand_ins: StandIns | None = None
+        self.damage: ImportFormatError | None = None  # known before it is decoded
 
     def fault(self, reason: str, at: int = 0) -> ImportFormatError:
-        """Return the error for a fault `at` bytes from the start of the line."""
-        return ImportFormatError(reason, line=self.number, byte=self.start + at)
+        """Return the error for a fault `at` bytes from the start of the record."""
+        return ImportFormatError(reason, line=self.number + self.data.count(b"\n", 0, at), byte=self.start + at)
+
+    def parts(self, spans: Iterable[Span]) -> Iterator[Line]:
+        """Yield values within the record, in their order, each as a record with its own place."""
+        number, at = self.number, 0
+        for start, end in spans:
+            number += self.data.count(b"\n", at, start)
+            at = start
+            part = Line(number, self.start + start, self.as_it_stood(self.data[start:end]), ended=False)
+            check_utf8(part)
+            yield part
 
     def decode(self, decoder: msgspec.json.Decoder[T]) -> T:
         """Return the record of this line.
 
         Raises:
-            ImportFormatError: the line is not one JSON value that the decoder takes.
+            ImportFormatError: the record is not one JSON value that the decoder takes.
         """
+        if self.damage is not None:
+            raise self.damage
         try:
             return decoder.decode(self.data)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -102,6 +200,13 @@ class Line:
                 return
         raise self.fault(f"nested deeper than {JSON_DEPTH_MAX} levels")
 
+    def check_names(self) -> None:
+        """Refuse a name that one object holds twice: of two values neither is the one that was meant."""
+        try:
+            _DISTINCT.decode(self.data.decode())
+        except _RepeatedNameError as error:
+            raise self.fault(f"the field {error.name!r} stands twice in one object") from error
+
     def _put_stand_ins(self) -> None:
         try:
             self.stand_ins = StandIns.of(self.data)
@@ -111,14 +216,15 @@ class Line:
             self.data = self.stand_ins.data
 
     def _malformed(self, error: Exception) -> ImportFormatError:
-        return self.fault(*explain(self.data, error, ended=self.ended))
+        return self.fault(*explain(self.data, error, ended=self.ended, document=self.document))
 
 
 def read_lines(path: Path, tally: Tally) -> Iterator[Line]:
     """Yield the lines that hold something, with their places; blank ones are counted.
 
+    A line that is too long or not UTF-8 bears its damage, which is raised when it is decoded.
+
     Raises:
-        ImportFormatError: a line is too long or not UTF-8.
         InvalidInputError: the file can't be read.
     """
     start = 0
@@ -129,26 +235,65 @@ def read_lines(path: Path, tally: Tally) -> Iterator[Line]:
                 tally.lines += 1
                 tally.bytes_read += len(raw)
                 ended = raw.endswith(b"\n")
-                if start == 0 and raw.startswith(_BOM):
-                    raw, start = raw[len(_BOM) :], len(_BOM)
-                tally.line_byte = start
+                if start == 0 and raw.startswith(BOM):
+                    raw, start = raw[len(BOM) :], len(BOM)
                 line = Line(tally.lines, start, raw.rstrip(b"\r\n"), ended=ended)
+                if line.size_bytes > IMPORT_LINE_BYTES_MAX or (len(raw) == longest and not ended):
+                    line.damage = line.fault(f"a line of more than {IMPORT_LINE_BYTES_MAX} bytes")
+                    while not ended and (raw := file.readline(longest)):
+                        tally.bytes_read += len(raw)
+                        line.size_bytes += len(raw)
+                        ended = raw.endswith(b"\n")
                 start = tally.bytes_read
-                if len(line.data) > IMPORT_LINE_BYTES_MAX or (len(raw) == longest and not ended):
-                    raise line.fault(f"a line of more than {IMPORT_LINE_BYTES_MAX} bytes")
-                _check_utf8(line)
-                if line.data.strip(_BLANK):
+                tally.at(line)
+                check_utf8(line)
+                if line.damage is not None or line.data.strip(_BLANK):
                     yield line
                 else:
                     tally.skip("blank")
     except OSError as error:
-        raise InvalidInputError(f"{str(path)!r} can't be read: {error.strerror or error}") from error
+        raise unreadable(path, error) from error
 
 
-def _check_utf8(line: Line) -> None:
-    if line.data.isascii():
+def unreadable(path: Path, error: OSError) -> InvalidInputError:
+    """Return the error for a file that can't be read."""
+    return InvalidInputError(f"{str(path)!r} can't be read: {error.strerror or error}")
+
+
+def check_utf8(record: Line) -> None:
+    """Find bytes that are no UTF-8; the record bears the damage."""
+    if record.damage is not None or record.data.isascii():
         return
     try:
-        line.data.decode()
+        record.data.decode()
     except UnicodeDecodeError as error:
-        raise line.fault(f"invalid UTF-8: {error.reason} 0x{line.data[error.start]:02x}", error.start) from None
+        reason = f"invalid UTF-8: {error.reason} 0x{record.data[error.start]:02x}"
+        record.damage = record.fault(reason, error.start)
+
+
+def is_whole(data: bytes, span: Span) -> bool:
+    """Tell whether a span is a JSON value."""
+    record = Line(1, 0, data[slice(*span)], ended=False)
+    check_utf8(record)
+    try:
+        record.decode(_RAW)
+    except ImportFormatError:
+        return False
+    return True
+
+
+def identifier(line: Line, value: object, name: str) -> str:
+    """Return a member that is an identifier or a time."""
+    if line.stand_ins is None and isinstance(value, str) and 0 < len(value) <= KEY_CHARS_MAX:
+        return value
+    if value is None:
+        raise line.fault(f"{name} is missing")
+    if not isinstance(value, str):
+        raise line.fault(f"{name} is no string")
+    if not value:
+        raise line.fault(f"{name} is empty")
+    if len(value) > KEY_CHARS_MAX:
+        raise line.fault(f"{name} has {len(value)} characters, at most {KEY_CHARS_MAX} are allowed")
+    if line.stand_ins is not None and line.stand_ins.stand_in(value):
+        raise line.fault(f"{name} holds an unpaired surrogate escape, which UTF-8 can't hold")
+    return value

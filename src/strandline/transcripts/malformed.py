@@ -15,27 +15,29 @@ class _Nothing(msgspec.Struct):
 
 
 _SKIM: Final = msgspec.json.Decoder(_Nothing)
+_SKIM_LIST: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _AT_BYTE: Final = re.compile(r"JSON is malformed: (.*) \(byte (\d+)\)")
 _ESCAPE: Final = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|(\\(?:u[0-9a-fA-F]{0,3})?)')
 _WORDS: Final = {word[0]: word for word in (b"true", b"false", b"null")}
 
 
-def explain(data: bytes, error: Exception, *, ended: bool) -> tuple[str, int]:
-    """Return the reason why a line could not be decoded, and the offset of the first byte that can't stand there.
+def explain(data: bytes, error: Exception, *, ended: bool, document: bool = False) -> tuple[str, int]:
+    """Return the reason why a record could not be decoded, and the offset of the first byte that can't stand there.
 
     Args:
-        data: the line without its end; valid UTF-8.
+        data: the record, without the end of its line; valid UTF-8.
         error: what the decoder raised.
         ended: whether a line feed ended the line.
+        document: the record is all of the file, an object or a list.
 
-    A torn record is faulty as a whole: its offset is 0.
+    A torn record is faulty as a whole: its offset is 0. A torn document is faulty where it ends.
     """
     if isinstance(error, RecursionError):
         return f"nested deeper than {JSON_DEPTH_MAX} levels", 0
     if (at := data.find(0)) >= 0:
         return "a NUL byte", at
     try:
-        _SKIM.decode(data)
+        (_SKIM_LIST if document and data.lstrip().startswith(b"[") else _SKIM).decode(data)
         message = str(error)
     except msgspec.DecodeError as first:
         message = str(first)
@@ -53,12 +55,19 @@ def explain(data: bytes, error: Exception, *, ended: bool) -> tuple[str, int]:
     elif reason == "trailing characters":
         at -= 1
     if torn or at >= len(data):
-        return f"the record is torn: the {'line' if ended else 'file'} ends in the middle of it", 0
+        what, place = ("document", len(data)) if document else ("record", 0)
+        return f"the {what} is torn: the {'line' if ended else 'file'} ends in the middle of it", place
     if reason != "trailing characters":
         return f"malformed JSON: {reason}", at
+    return _what_follows(data, at, document=document), at
+
+
+def _what_follows(data: bytes, at: int, *, document: bool) -> str:
+    if document:
+        return "something follows the document"
     if data[at : at + 1] == b"{":
-        return "another record begins on the same line", at
-    return "something follows the record on the same line", at
+        return "another record begins on the same line"
+    return "something follows the record on the same line"
 
 
 def _first_bad_escape(data: bytes) -> int | None:

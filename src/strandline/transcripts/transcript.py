@@ -4,29 +4,49 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
-from strandline.errors import InvalidInputError
-from strandline.model.transcript import TranscriptItem
-from strandline.transcripts.claude_code import read_claude_code
-from strandline.transcripts.detect import Format, detect_format
-from strandline.transcripts.jsonl import read_jsonl
-from strandline.transcripts.lines import Tally, read_lines
+from strandline.errors import ImportFormatError, InvalidInputError
+from strandline.model.event import EventKind, NewEvent
+from strandline.model.transcript import IMPORT_ACTOR, LeftOut, SessionRestart, TranscriptItem
+from strandline.transcripts.claude_code import ClaudeCodeReader
+from strandline.transcripts.detect import Detected, Format, detect_format
+from strandline.transcripts.document import read_document
+from strandline.transcripts.jsonl import JsonlReader, read_event
+from strandline.transcripts.lines import Gap, Tally, read_lines
+from strandline.transcripts.openai import OpenAIReader
+
+_IMPORT_HINT: Final = "`strandline import` takes it, and repeats nothing."
 
 
 class Transcript:
     """A file in a known format. Each pass reads it from the start; memory holds one record, and the ids seen so far.
 
-    `lines`, `skipped` and `bytes_read` tell how far the newest pass has come; `size_bytes` is the size when opened.
+    Of a file that is one JSON document, memory holds all. What `lines`, `place`, `skipped`, `left_out` and `bytes_read`
+    tell is of the newest pass; `size_bytes` is the size when opened.
     """
 
-    def __init__(self, path: Path, format: Format, size_bytes: int, digest: Callable[[bytes], str]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        detected: Detected,
+        size_bytes: int,
+        digest: Callable[[bytes], str],
+        *,
+        salvage: bool = False,
+        split: bool = False,
+    ) -> None:
         self._path = path
+        self._document = detected.document
         self._digest = digest
+        self._split = split
         self._tally = Tally()
-        self.format = format
+        self.format: Format = detected.format
         self.size_bytes = size_bytes
+        self.salvage = salvage
 
     @property
     def lines(self) -> int:
@@ -39,39 +59,115 @@ class Transcript:
         return self._tally.bytes_read
 
     @property
-    def line_byte(self) -> int:
-        """Where the newest line begins."""
-        return self._tally.line_byte
+    def place(self) -> tuple[int, int, int]:
+        """The newest record: the line where it begins, the byte, and its size in bytes."""
+        return self._tally.line, self._tally.line_byte, self._tally.size_bytes
 
     @property
     def skipped(self) -> Mapping[str, int]:
         """How many records, by type, and empty blocks and blank lines became no event."""
         return self._tally.skipped
 
+    @property
+    def left_out(self) -> Sequence[LeftOut]:
+        """What was left out because it is damaged; at most IMPORT_LEFT_OUT_LISTED_MAX of it."""
+        return self._tally.left_out
+
+    @property
+    def left_out_count(self) -> int:
+        """How much was left out."""
+        return self._tally.left_out_count
+
     def items(self) -> Iterator[TranscriptItem]:
         """Begin a pass, and return what the file states in its order.
 
         Raises:
-            ImportFormatError: while iterating, at the first record that is damaged.
+            ImportFormatError: while iterating, at the first record that is damaged; not in a salvage.
         """
-        self._tally = Tally()
-        lines = read_lines(self._path, self._tally)
+        tally = self._tally = Tally(salvage=self.salvage)
+        items = self._read(tally)
+        return self._with_gaps(items, tally) if self.salvage else items
+
+    def _read(self, tally: Tally) -> Iterator[TranscriptItem]:
+        lines = read_document(self._path, tally) if self._document else read_lines(self._path, tally)
+        reader: ClaudeCodeReader | JsonlReader | OpenAIReader
         if self.format == "claude_code":
-            return read_claude_code(lines, self._tally)
-        return read_jsonl(lines, self._digest)
+            reader = ClaudeCodeReader(tally)
+        elif self.format == "openai":
+            reader = OpenAIReader(tally, self._digest, split=self._split)
+        else:
+            reader = JsonlReader(self._digest)
+        for line in lines:
+            try:
+                yield from reader.read(line)
+            except ImportFormatError as fault:
+                tally.leave_out(fault, line)
+
+    def _with_gaps(self, items: Iterator[TranscriptItem], tally: Tally) -> Iterator[TranscriptItem]:
+        """Put a note where something was left out: a gap that the log is silent about would pass for nothing."""
+        for item in items:
+            if tally.gap is not None:
+                place = self.place
+                yield self._note(tally, tally.gap)
+                tally.line, tally.line_byte, tally.size_bytes = place
+            yield item
+        if tally.gap is not None:
+            yield self._note(tally, tally.gap)
+
+    def _note(self, tally: Tally, gap: Gap) -> NewEvent:
+        tally.gap = None
+        tally.line, tally.line_byte, tally.size_bytes = gap.first.line, gap.first.byte, gap.end - gap.first.byte
+        key = f"left-out:{self._digest(gap.content)}"
+        return NewEvent(kind=EventKind.NOTE, body=str(gap), actor=IMPORT_ACTOR, key=key)
 
 
-def open_transcript(path: str | os.PathLike[str], *, digest: Callable[[bytes], str]) -> Transcript:
+def open_transcript(
+    path: str | os.PathLike[str], *, digest: Callable[[bytes], str], salvage: bool = False, split: bool = False
+) -> Transcript:
     """Open a transcript for import, and tell its format by its first records.
 
     Args:
         path: a regular file; it is read more than once.
         digest: keyed digest of bytes, as text, for the keys of records that bear none.
+        salvage: leave out what is damaged, and say so, instead of refusing the file.
+        split: each conversation of the file is for a log of its own.
 
     Raises:
         ImportFormatError: no known format, or damaged before it could be told.
         InvalidInputError: no regular file, or it can't be read.
     """
+    file, size_bytes = _regular_file(path)
+    return Transcript(file, detect_format(file, size_bytes), size_bytes, digest, salvage=salvage, split=split)
+
+
+def read_events(path: str | os.PathLike[str]) -> Iterator[NewEvent]:
+    """Yield the events that a file states, for an append: under no other key than it gives, and as often as appended.
+
+    Results may answer calls that stand in the log.
+
+    Raises:
+        ImportFormatError: the file is damaged.
+        InvalidInputError: it is no file for an append: a session of Claude Code, or several conversations.
+    """
+    file, size_bytes = _regular_file(path)
+    detected = detect_format(file, size_bytes)
+    if detected.format == "claude_code":
+        raise InvalidInputError("a Claude Code session can't be appended", hint=_IMPORT_HINT)
+    tally = Tally()
+    if detected.format == "jsonl":
+        yield from (read_event(line) for line in read_lines(file, tally))
+        return
+    reader = OpenAIReader(tally, lambda _: "", alone=False)
+    for line in read_document(file, tally) if detected.document else read_lines(file, tally):
+        for item in reader.read(line):
+            if isinstance(item, NewEvent):
+                yield replace(item, key=None)
+            elif isinstance(item, SessionRestart) and item.opens != 1:
+                raise InvalidInputError("several conversations can't be appended as one", hint=_IMPORT_HINT)
+
+
+def _regular_file(path: str | os.PathLike[str]) -> tuple[Path, int]:
+    """Return a file and its size."""
     file = Path(path)
     try:
         status = file.stat()
@@ -80,4 +176,4 @@ def open_transcript(path: str | os.PathLike[str], *, digest: Callable[[bytes], s
         raise InvalidInputError(f"{str(file)!r} can't be read: {reason}") from error
     if not stat.S_ISREG(status.st_mode):
         raise InvalidInputError(f"{str(file)!r} is no regular file; an import reads it more than once")
-    return Transcript(file, detect_format(read_lines(file, Tally())), status.st_size, digest)
+    return file, status.st_size

@@ -1,0 +1,232 @@
+"""One message of OpenAI's: what it states. `docs/transcripts.md` has the table."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from strandline.errors import ImportFormatError
+from strandline.limits import EVENT_BYTES_MAX, JSON_DEPTH_MAX, NAME_CHARS_MAX
+from strandline.model.event import EventKind, Role
+from strandline.transcripts.lines import Line, identifier
+
+_ABSENT: Final = Raw(b"")
+_NOTHING: Final = (b"", b"null")
+
+
+class _Message(msgspec.Struct, gc=False):
+    """The members that are kept as they stand."""
+
+    content: Raw = _ABSENT
+    refusal: Raw = _ABSENT
+    reasoning_content: Raw = _ABSENT
+    tool_calls: Raw = _ABSENT
+    function_call: Raw = _ABSENT
+
+
+class _Call(msgspec.Struct, gc=False):
+    id: object = None
+    function: Raw = _ABSENT
+    custom: Raw = _ABSENT
+
+
+class _Called(msgspec.Struct, gc=False):
+    name: object = None
+    arguments: Raw = _ABSENT
+    input: Raw = _ABSENT  # of a custom tool
+
+
+class Statement(NamedTuple):
+    """What becomes one event."""
+
+    kind: EventKind
+    body: bytes
+    call_id: str | None = None
+    tool: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Said:
+    """What one message states, in the order in which a model says it: thought, text, calls."""
+
+    actor: str
+    role: Role | None  # None: a tool's
+    statements: list[Statement]
+    skipped: list[str] = field(default_factory=list)  # what becomes no event
+
+
+_DICT: Final = msgspec.json.Decoder(dict[str, object])
+_MESSAGE: Final = msgspec.json.Decoder(_Message)
+_CALL: Final = msgspec.json.Decoder(_Call)
+_CALLED: Final = msgspec.json.Decoder(_Called)
+_PARTS: Final = msgspec.json.Decoder(list[Raw])
+_STRING: Final = msgspec.json.Decoder(str)
+_VALUE: Final = msgspec.json.Decoder()
+
+_ROLES: Final = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM, "developer": Role.SYSTEM}
+_RESULTS: Final = {"tool": "tool_call_id", "function": "name"}  # and the member that names the call
+_READ: Final = frozenset({"role", "name", "tool_call_id", *_Message.__struct_fields__})
+_PART_TEXTS: Final = {"text": "text", "refusal": "refusal"}
+
+
+def read_message(line: Line, calls: Container[str] | None) -> Said:
+    """Return what a message states.
+
+    Args:
+        line: the record.
+        calls: the ids that earlier calls of the conversation bore; None where results may answer any call.
+
+    Raises:
+        ImportFormatError: it is damaged, or a result that no call asked for.
+    """
+    fields = line.decode(_DICT)
+    role = identifier(line, fields.get("role"), "role")
+    if line.data.count(b"{") + line.data.count(b"[") > JSON_DEPTH_MAX:
+        line.check_depth(fields)
+    line.check_names()
+    message = line.decode(_MESSAGE)
+    if role in _RESULTS:
+        result = _result(line, fields.get(_RESULTS[role]), role, bytes(message.content), calls)
+        said = Said(actor=role, role=None, statements=[result])
+    elif role in _ROLES:
+        said = Said(actor=_actor(line, fields.get("name"), role), role=_ROLES[role], statements=[])
+        _add_texts(line, message, said)
+        _add_calls(line, message, said)
+    else:
+        raise line.fault(f"role {role!r} is none of {', '.join((*_ROLES, *_RESULTS))}")
+    for statement in said.statements:
+        if len(statement.body) > EVENT_BYTES_MAX:
+            raise line.fault(f"a {statement.kind} of {len(statement.body)} bytes, at most {EVENT_BYTES_MAX}")
+    if not said.statements and not said.skipped:
+        said.skipped.append("empty_block")
+    unread = (name for name, value in fields.items() if name not in _READ and value not in (None, "", [], {}))
+    said.skipped += (f"message.{name[:NAME_CHARS_MAX]}" for name in unread)
+    return said
+
+
+def _actor(line: Line, name: object, role: str) -> str:
+    if name is None or name == "":
+        return role
+    actor = identifier(line, name, "name")
+    if len(actor) > NAME_CHARS_MAX:
+        raise line.fault(f"name has {len(actor)} characters, at most {NAME_CHARS_MAX} are allowed")
+    return actor
+
+
+# ---------------------------------------------------------------------------------------------- texts
+
+
+def _add_texts(line: Line, message: _Message, said: Said) -> None:
+    thought, content, refused = bytes(message.reasoning_content), bytes(message.content), bytes(message.refusal)
+    if _holds_text(line, thought, "reasoning_content"):
+        body = b'{"type":"thinking","thinking":' + line.as_it_stood(thought) + b"}"
+        said.statements.append(Statement(EventKind.THINKING, body))
+    if content[:1] == b"[":
+        for part in [bytes(raw) for raw in line.decode_part(content, _PARTS)]:
+            if _holds_part(line, part):
+                said.statements.append(Statement(EventKind.MESSAGE, line.as_it_stood(part)))
+            else:
+                said.skipped.append("empty_block")
+    elif _holds_text(line, content, "content"):
+        said.statements.append(Statement(EventKind.MESSAGE, line.as_it_stood(content)))
+    if _holds_text(line, refused, "refusal"):
+        body = b'{"type":"refusal","refusal":' + line.as_it_stood(refused) + b"}"
+        said.statements.append(Statement(EventKind.MESSAGE, body))
+
+
+def _holds_text(line: Line, value: bytes, name: str) -> bool:
+    """Tell whether a member is a string that says something."""
+    if value in _NOTHING:
+        return False
+    if value[:1] != b'"':
+        raise line.fault("content is neither a string nor a list" if name == "content" else f"{name} is no string")
+    return bool(line.decode_part(value, _STRING).strip())
+
+
+def _holds_part(line: Line, part: bytes) -> bool:
+    """Tell whether a part of a content says something."""
+    block = line.decode_part(part, _VALUE)
+    if not isinstance(block, dict):
+        raise line.fault("a part of content is no object")
+    kind = identifier(line, block.get("type"), "the type of a part of content")
+    if kind not in _PART_TEXTS:
+        return True
+    text = block.get(_PART_TEXTS[kind])
+    if not isinstance(text, str):
+        raise line.fault(f"a {kind} part whose {_PART_TEXTS[kind]} is no string")
+    return bool(text.strip())
+
+
+# ---------------------------------------------------------------------------------------------- calls and results
+
+
+def _add_calls(line: Line, message: _Message, said: Said) -> None:
+    calls, called = bytes(message.tool_calls), bytes(message.function_call)
+    if calls not in _NOTHING:
+        said.statements += (_call(line, call) for call in line.decode_part(calls, _PARTS))
+    if called not in _NOTHING:
+        said.statements.append(_function(line, called, None))
+
+
+def _call(line: Line, data: Raw) -> Statement:
+    call = line.decode_part(data, _CALL)
+    call_id = identifier(line, call.id, "the id of a tool call")
+    called = next((bytes(kind) for kind in (call.function, call.custom) if bytes(kind) not in _NOTHING), None)
+    if called is None:
+        raise line.fault("a tool call with neither function nor custom")
+    return _function(line, called, call_id)
+
+
+def _function(line: Line, data: bytes, call_id: str | None) -> Statement:
+    """Return the call of a function; without an id, as in old files, it is known by the function's name."""
+    called = line.decode_part(data, _CALLED)
+    tool = identifier(line, called.name, "the name of a called function")
+    given = next((bytes(kind) for kind in (called.arguments, called.input) if bytes(kind) not in _NOTHING), None)
+    if given is None:
+        raise line.fault("a call without arguments")
+    call_id = _id_of_function(tool) if call_id is None else call_id
+    body = b'{"type":"tool_use","id":' + _quoted(call_id) + b',"name":' + _quoted(tool) + b',"input":'
+    return Statement(EventKind.TOOL_CALL, body + _input(line, line.as_it_stood(given)) + b"}", call_id, tool)
+
+
+def _input(line: Line, arguments: bytes) -> bytes:
+    """Return arguments as the input of a call: the object that the string spells, byte for byte, else the string.
+
+    So the string can be had again: an input that is an object is its text, an input that is a string is the string.
+    A string is no object also where it repeats a name, since then its text says more than the object.
+    """
+    if arguments[:1] != b'"':
+        return arguments
+    try:
+        spelled = Line(line.number, line.start, _STRING.decode(arguments).encode(), ended=False)
+        value = spelled.decode(_DICT)
+        if spelled.data.count(b"{") + spelled.data.count(b"[") >= JSON_DEPTH_MAX:
+            spelled.check_depth([value])
+        spelled.check_names()
+    except (msgspec.DecodeError, ImportFormatError, UnicodeError):
+        return arguments  # broken JSON of a model, or an unpaired surrogate
+    return spelled.as_it_stood(spelled.data)
+
+
+def _result(line: Line, cited: object, role: str, content: bytes, calls: Container[str] | None) -> Statement:
+    call_id = identifier(line, cited, _RESULTS[role])
+    if role == "function":
+        call_id = _id_of_function(call_id)
+    if calls is not None and call_id not in calls:
+        raise line.fault(f"orphan result: no earlier call of the conversation has the id {call_id!r}")
+    if not content:
+        raise line.fault(f"a {role} message without content")
+    body = b'{"type":"tool_result","tool_use_id":' + _quoted(call_id) + b',"content":' + line.as_it_stood(content)
+    return Statement(EventKind.TOOL_RESULT, body + b"}", call_id)
+
+
+def _id_of_function(name: str) -> str:
+    return f"function:{name}"
+
+
+def _quoted(text: str) -> bytes:
+    return msgspec.json.encode(text)
