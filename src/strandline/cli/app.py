@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from strandline.cli.append import append
+from strandline.cli.bench import app as bench
 from strandline.cli.checkpoint import checkpoint
 from strandline.cli.command import FILE_STEM, ONLY_WORKFLOW, command
 from strandline.cli.compact import compact
@@ -78,3 +79,4 @@ for verb in (context, checkpoint, recover, recall, manifest, lineage):
 app.command("refs")(refs)
 app.command("verify")(command(verify, "all of the store"))
 app.command("doctor")(command(doctor, "all of the store"))
+app.add_typer(bench, name="bench")

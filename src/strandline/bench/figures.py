@@ -1,0 +1,133 @@
+"""What a benchmark says: figures with their spread, a ratio, and the mark that the ratio or the value is to meet."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+SPEED_OF_OURS = "speed of Strandline / speed of this"
+SPEED_OF_THIS = "speed of this / speed of the first"
+TIME_OF_THIS = "time of this / time of the first"
+BYTES = "bytes on disk / bytes of the bodies"
+_DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """The median of several rounds, with the least and the most."""
+
+    median: float
+    least: float
+    most: float
+    rounds: int
+
+
+def spread_of(values: Sequence[float]) -> Spread:
+    """Return the spread of what the rounds gave."""
+    return Spread(
+        median=_short(statistics.median(values)),
+        least=_short(min(values)),
+        most=_short(max(values)),
+        rounds=len(values),
+    )
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """What is demanded of a figure: bounds of its ratio, or of its value."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+    of: str = "ratio"  # or value
+
+    def met_by(self, spread: Spread) -> bool:
+        """Say whether the median lies within the bounds."""
+        low = self.at_least is None or spread.median >= self.at_least
+        return low and (self.at_most is None or spread.median <= self.at_most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One measured line: of what, at how many events, by whom."""
+
+    section: str
+    what: str
+    who: str
+    unit: str
+    value: Spread
+    events: int | None = None
+    ratio: Spread | None = None
+    ratio_of: str = ""
+    mark: Mark | None = None
+    note: str = ""
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the mark is met; None without a mark."""
+        if self.mark is None:
+            return None
+        spread = self.value if self.mark.of == "value" else self.ratio
+        return spread is not None and self.mark.met_by(spread)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """What the figures of one comparison have in common."""
+
+    section: str
+    what: str
+    unit: str
+    events: int | None = None
+
+
+def compare(
+    line: Line,
+    values: Mapping[str, Sequence[float]],
+    ratio_of: str,
+    *,
+    marks: Mapping[str, Mark] | None = None,
+    notes: Mapping[str, str] | None = None,
+) -> list[Figure]:
+    """Return a figure for each competitor; ratios are taken round by round against the first of them.
+
+    `values` are times, or anything else of which less is better.
+    """
+    first, *_ = values
+    figures = []
+    for who, own in values.items():
+        pairs = list(zip(values[first], own, strict=True))
+        ratios = [base / this if ratio_of == SPEED_OF_THIS else this / base for base, this in pairs if base and this]
+        figures.append(
+            Figure(
+                section=line.section,
+                what=line.what,
+                who=who,
+                unit=line.unit,
+                value=spread_of(own),
+                events=line.events,
+                ratio=spread_of(ratios) if who != first and ratios else None,
+                ratio_of=ratio_of if who != first else "",
+                mark=(marks or {}).get(who),
+                note=(notes or {}).get(who, ""),
+            )
+        )
+    return figures
+
+
+def single(line: Line, who: str, values: Sequence[float], mark: Mark | None = None, note: str = "") -> Figure:
+    """Return a figure that stands alone; its mark is one of its value."""
+    return Figure(
+        section=line.section,
+        what=line.what,
+        who=who,
+        unit=line.unit,
+        value=spread_of(values),
+        events=line.events,
+        mark=mark,
+        note=note,
+    )

@@ -1,0 +1,117 @@
+"""The benchmark of the store: its sections in order, and the report."""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from strandline.bench.figures import Figure, Spread
+from strandline.bench.memory import memory
+from strandline.bench.peers import peers
+from strandline.bench.reading import compact, context, last, recover
+from strandline.bench.rounds import fsync_method, fsync_us
+from strandline.bench.stage import Stage
+from strandline.bench.storage import storage
+from strandline.bench.transcript import source_of, transcript
+from strandline.bench.writing import append, clients
+
+Section = Callable[[Stage], list[Figure]]
+# Reads come first: what is appended later changes the stores.
+SECTIONS: dict[str, Section] = {
+    "context": context,
+    "recover": recover,
+    "last": last,
+    "storage": storage,
+    "compact": compact,
+    "append": append,
+    "clients": clients,
+    "transcript": transcript,
+    "peers": peers,
+    "memory": memory,
+}
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+RUNS = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """Where it was measured."""
+
+    system: str
+    processor: str
+    cores: int
+    memory_gb: float
+    python: str
+    sqlite: str
+    strandline: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a run found."""
+
+    date: str
+    machine: Machine
+    fsync: str  # the method
+    fsync_us: Spread
+    sizes: tuple[int, ...]
+    runs: int
+    transcript: str
+    figures: tuple[Figure, ...]
+    notes: tuple[str, ...]
+
+
+def run(stage: Stage, only: Sequence[str] = ()) -> Report:
+    """Do the sections, all or those that are named, and report."""
+    cost = fsync_us(stage.folder)
+    stage.say(f"fsync {fsync_method()}: {cost.median:.0f} µs")
+    threshold = gc.get_threshold()
+    gc.set_threshold(*_USUAL_THRESHOLD)
+    figures: list[Figure] = []
+    try:
+        for name, section in SECTIONS.items():
+            if not only or name in only:
+                figures += section(stage)
+    finally:
+        gc.set_threshold(*threshold)
+    return Report(
+        date=datetime.now(UTC).date().isoformat(),
+        machine=_machine(),
+        fsync=fsync_method(),
+        fsync_us=cost,
+        sizes=tuple(stage.sizes),
+        runs=stage.runs,
+        transcript=source_of(stage.file),
+        figures=tuple(figures),
+        notes=tuple(stage.notes),
+    )
+
+
+_USUAL_THRESHOLD = (700, 10, 10)  # Python's own, whatever this program has set for itself
+
+
+def _machine() -> Machine:
+    pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Machine(
+        system=f"{platform.system()} {platform.release()}",
+        processor=_processor(),
+        cores=os.cpu_count() or 1,
+        memory_gb=round(pages / 2**30, 1),
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        sqlite=sqlite3.sqlite_version,
+        strandline=version("strandline"),
+    )
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:  # noqa: PTH123  /proc
+            return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown")
+    except OSError:
+        return platform.processor() or "unknown"

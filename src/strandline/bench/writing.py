@@ -1,0 +1,174 @@
+"""Appends: one event, a hundred at once, several clients, several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import strandline
+from strandline.bench import corpus
+from strandline.bench.child import Writer, writers
+from strandline.bench.figures import SPEED_OF_OURS, SPEED_OF_THIS, Figure, Line, Mark, compare, single
+from strandline.bench.raw import KEYED, PLAIN, Raw
+from strandline.bench.rounds import Prepare, Work, contest, cpus, walls
+from strandline.bench.stage import Stage
+
+OURS = "Strandline"
+ROUND_EVENTS = 100  # of single appends in a round
+BATCH_EVENTS = 100
+ROUND_BATCHES = 10
+CLIENTS = 8
+CLIENT_EVENTS = 40
+PROCESSES = 4
+PROCESS_EVENTS = 100
+
+SINGLE_MARK = Mark(at_least=0.85)
+BATCH_MARK = Mark(at_least=0.70)
+CLIENTS_MARK = Mark(at_least=2.5)
+
+Texts = Sequence[tuple[str, str]]  # of each event its key and its text
+
+
+def append(stage: Stage) -> list[Figure]:
+    """Measure durable appends to a workflow of each size."""
+    figures = []
+    for size in stage.sizes:
+        stage.say(f"appends to {size:,} events")
+        figures += _appends_at(stage, size)
+    return figures
+
+
+def _appends_at(stage: Stage, size: int) -> list[Figure]:
+    plain = Raw(stage.raw_corpus(size, keyed=False))
+    keyed = Raw(stage.raw_corpus(size, keyed=True), keyed=True)
+    fresh = _fresh_texts()
+    with strandline.open(stage.corpus(size)) as db:
+        wf = corpus.workflow(db)
+
+        def ours(texts: Texts) -> None:
+            for key, text in texts:
+                wf.append(strandline.message("assistant", text, key=key))
+
+        def ours_at_once(texts: Texts) -> None:
+            for batch in _batches(texts):
+                wf.append([strandline.message("assistant", text, key=key) for key, text in batch])
+
+        singly: dict[str, Callable[[Texts], None]] = {OURS: ours, PLAIN: _each(plain), KEYED: _each(keyed)}
+        at_once: dict[str, Callable[[Texts], None]] = {OURS: ours_at_once, PLAIN: _many(plain), KEYED: _many(keyed)}
+        one = contest({who: _after(fresh, ROUND_EVENTS, do) for who, do in singly.items()}, stage.runs)
+        hundred = contest(
+            {who: _after(fresh, ROUND_BATCHES * BATCH_EVENTS, do) for who, do in at_once.items()}, stage.runs
+        )
+    plain.close()
+    keyed.close()
+    per_event, per_batch = 1e6 / ROUND_EVENTS, 1e6 / ROUND_BATCHES
+    line = Line(section="append", what="one event of 1 KB, durable", unit="µs", events=size)
+    batch_line = Line(section="append", what="100 events of 1 KB at once, durable", unit="µs", events=size)
+    work = "of it processor time"
+    return [
+        *compare(line, walls(one, per_event), SPEED_OF_OURS, marks={PLAIN: SINGLE_MARK}),
+        single(Line(section="append", what=work, unit="µs", events=size), OURS, cpus(one, per_event)[OURS]),
+        *compare(batch_line, walls(hundred, per_batch), SPEED_OF_OURS, marks={PLAIN: BATCH_MARK}),
+        single(Line(section="append", what=work, unit="µs", events=size), OURS, cpus(hundred, per_batch)[OURS]),
+    ]
+
+
+def _fresh_texts() -> Callable[[int], Texts]:
+    numbers = count()
+    return lambda amount: [(f"x-{number}", corpus.text_of(number)) for number, _ in zip(numbers, range(amount))]  # noqa: B905  one of the two is endless
+
+
+def _after(fresh: Callable[[int], Texts], amount: int, do: Callable[[Texts], None]) -> Prepare:
+    """Make the texts first, untimed; then do."""
+
+    def prepare() -> Work:
+        texts = fresh(amount)
+        return lambda: do(texts)
+
+    return prepare
+
+
+def _batches(texts: Texts) -> list[Texts]:
+    return [texts[first : first + BATCH_EVENTS] for first in range(0, len(texts), BATCH_EVENTS)]
+
+
+def _each(raw: Raw) -> Callable[[Texts], None]:
+    def do(texts: Texts) -> None:
+        for key, text in texts:
+            raw.append(text.encode(), key)
+
+    return do
+
+
+def _many(raw: Raw) -> Callable[[Texts], None]:
+    def do(texts: Texts) -> None:
+        for batch in _batches(texts):
+            raw.append_many([text.encode() for _, text in batch], [key for key, _ in batch])
+
+    return do
+
+
+def clients(stage: Stage) -> list[Figure]:
+    """Measure several threads, then several processes, that append to one workflow at once."""
+    stage.say(f"{CLIENTS} threads and {PROCESSES} processes at once")
+    return [*_threads(stage), *_processes(stage)]
+
+
+def _threads(stage: Stage) -> list[Figure]:
+    fresh = _fresh_texts()
+    path = stage.fresh("raw-clients")
+    connections = [Raw(path, keyed=True, shared=True) for _ in range(CLIENTS)]
+    with strandline.open(stage.fresh("clients")) as db, ThreadPoolExecutor(CLIENTS) as pool:
+        wf = corpus.workflow(db)
+
+        def ours(texts: Texts) -> None:
+            for key, text in texts:
+                wf.append(strandline.message("assistant", text, key=key))
+
+        def together(does: Sequence[Callable[[Texts], None]]) -> Prepare:
+            def prepare() -> Work:
+                shares = [fresh(CLIENT_EVENTS) for _ in does]
+                return lambda: list(pool.map(lambda do, texts: do(texts), does, shares))
+
+            return prepare
+
+        many = f"{CLIENTS} threads"
+        own = contest({"1 thread": together([ours]), many: together([ours] * CLIENTS)}, stage.runs)
+        does = [_each(raw) for raw in connections]
+        raws = contest({"1 thread": together(does[:1]), many: together(does)}, stage.runs)
+    for raw in connections:
+        raw.close()
+    amounts = {"1 thread": CLIENT_EVENTS, many: CLIENTS * CLIENT_EVENTS}
+    return [
+        *_scaled(f"{OURS}, one store", {who: walls(own, 1e6 / n)[who] for who, n in amounts.items()}, many, True),
+        *_scaled(f"{KEYED}; own connections", {who: walls(raws, 1e6 / n)[who] for who, n in amounts.items()}, many),
+    ]
+
+
+def _processes(stage: Stage) -> list[Figure]:
+    figures = []
+    labels = count()
+    for who in (OURS, KEYED):
+        path = stage.fresh("processes")
+        many = f"{PROCESSES} processes"
+
+        def together(group: Sequence[Writer]) -> Prepare:
+            def work() -> None:
+                for writer in group:
+                    writer.tell(f"p{next(labels)} {PROCESS_EVENTS}")
+                for writer in group:
+                    writer.wait()
+
+            return lambda: work
+
+        with writers(path, who, PROCESSES) as started:
+            taken = contest({"1 process": together(started[:1]), many: together(started)}, stage.runs)
+        amounts = {"1 process": PROCESS_EVENTS, many: PROCESSES * PROCESS_EVENTS}
+        figures += _scaled(who, {name: walls(taken, 1e6 / n)[name] for name, n in amounts.items()}, many)
+    return figures
+
+
+def _scaled(who: str, values: dict[str, list[float]], many: str, marked: bool = False) -> list[Figure]:
+    line = Line(section="clients", what=f"one event of 1 KB, durable: {who}", unit="µs")
+    return compare(line, values, SPEED_OF_THIS, marks={many: CLIENTS_MARK} if marked else {})

@@ -1,0 +1,121 @@
+"""`strandline bench store`: measure the store on this machine, beside the raw driver and the peers that are there."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from strandline.cli.command import number
+from strandline.cli.output import emit, table_of, tell, to_json
+
+if TYPE_CHECKING:
+    from strandline.bench.figures import Figure, Mark, Spread
+    from strandline.bench.store import Report
+
+EVENTS_MIN: Final = 100
+RUNS_MAX: Final = 1_000
+
+app = typer.Typer(help="Measure Strandline on this machine.", rich_markup_mode=None, no_args_is_help=True)
+
+Events = Annotated[str | None, typer.Option(metavar="N,N,…", help="Sizes of the workflow, in events.")]
+Only = Annotated[list[str] | None, typer.Option(metavar="NAME", help="This section only. Repeatable.")]
+File = Annotated[Path | None, typer.Option(metavar="TRANSCRIPT", help="Import and compact this one.")]
+Folder = Annotated[Path | None, typer.Option("--dir", metavar="FOLDER", help="Where to measure, and keep the stores.")]
+Reuse = Annotated[bool, typer.Option("--reuse", help="Take large stores that an earlier run left in --dir.")]
+Runs = Annotated[int | None, typer.Option(metavar="N", parser=number(1, RUNS_MAX), help="Rounds that count.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, also on failure.")]
+
+
+@app.callback()
+def bench() -> None:
+    """Measure Strandline on this machine."""
+
+
+@app.command()
+def store(
+    events: Events = None,
+    only: Only = None,
+    file: File = None,
+    folder: Folder = None,
+    reuse: Reuse = False,
+    runs: Runs = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the store beside the raw driver and the peers that are installed; with all sizes it takes a while."""
+    from strandline.bench.stage import Stage
+    from strandline.bench.store import RUNS, SECTIONS, SIZES, run
+
+    unknown = sorted(set(only or ()) - set(SECTIONS))
+    if unknown:
+        raise typer.BadParameter(f"no section {unknown[0]!r}; there are {', '.join(SECTIONS)}", param_hint="--only")
+    sizes = _sizes(events) if events else SIZES
+    if file is not None and not file.is_file():
+        raise typer.BadParameter(f"{file} is no file", param_hint="--file")
+    if folder is not None and not folder.is_dir():
+        raise typer.BadParameter(f"{folder} is no folder", param_hint="--dir")
+    with ExitStack() as stack:
+        where = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strandline-bench-")))
+        stage = Stage(
+            folder=where,
+            sizes=sizes,
+            runs=runs or RUNS,
+            say=lambda text: tell("bench", text, "cyan"),
+            file=file,
+            reuse=reuse,
+        )
+        report = run(stage, only or ())
+    emit(to_json(report) if as_json else "\n".join(_lines(report)))
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    parse = number(EVENTS_MIN)
+    return tuple(sorted({parse(part.strip().replace("_", "")) for part in text.split(",")}))
+
+
+def _lines(report: Report) -> list[str]:
+    machine, cost = report.machine, report.fsync_us
+    lines = [
+        f"{machine.processor}, {machine.cores} cores, {machine.memory_gb:g} GB; {machine.system}",
+        f"Strandline {machine.strandline}, {machine.python}, SQLite {machine.sqlite}; {report.date}",
+        f"fsync {report.fsync}: {cost.median:.0f} µs (p10 {cost.least:.0f}, p90 {cost.most:.0f});"
+        f" rounds {report.runs}, the first one dropped; median, and least–most of the rounds",
+    ]
+    for section in dict.fromkeys(figure.section for figure in report.figures):
+        figures = [figure for figure in report.figures if figure.section == section]
+        head = ("events", "what", "who", "value", "", "ratio", "", "target", "")
+        lines += ["", section.upper(), table_of([head, *map(_row, figures)])]
+        notes = dict.fromkeys(f"{_events(figure)}{figure.what}: {figure.note}" for figure in figures if figure.note)
+        lines += [f"  {note}" for note in notes]
+        ratios = dict.fromkeys(figure.ratio_of for figure in figures if figure.ratio_of)
+        lines += [f"  ratio: {ratio}" for ratio in ratios]
+    return [*lines, "", *report.notes]
+
+
+def _row(figure: Figure) -> tuple[object, ...]:
+    met = {None: "", True: "met", False: "MISSED"}[figure.met]
+    value, ratio = _spread(figure.value), _spread(figure.ratio)
+    size = f"{figure.events:,}" if figure.events else ""
+    return (size, figure.what, figure.who, f"{value[0]} {figure.unit}", value[1], *ratio, _mark(figure.mark), met)
+
+
+def _events(figure: Figure) -> str:
+    return f"{figure.events:,} events: " if figure.events else ""
+
+
+def _spread(spread: Spread | None) -> tuple[str, str]:
+    if spread is None:
+        return "", ""
+    around = f"{spread.least:,g}–{spread.most:,g}" if spread.rounds > 1 else ""
+    return f"{spread.median:,g}", around
+
+
+def _mark(mark: Mark | None) -> str:
+    if mark is None:
+        return ""
+    bounds = [f"≥ {mark.at_least:g}"] if mark.at_least is not None else []
+    bounds += [f"≤ {mark.at_most:g}"] if mark.at_most is not None else []
+    return " ".join(bounds)
