@@ -18,7 +18,7 @@ from strandline.bench import corpus
 from strandline.bench.raw import KEYED, Raw
 from strandline.bench.rounds import peak_memory_mb
 
-APPENDED_EVENTS = 1_000
+APPENDED_EVENTS = 999  # whole turns
 APPENDED_SINGLY = 100
 STOP = "stop"
 
@@ -33,13 +33,14 @@ def build(path: Path, size: int) -> None:
     corpus.build(path, size, lambda done, total: say(done=done, total=total))
 
 
-def append(path: Path, size: int) -> None:
+def append(path: Path, _: int) -> None:
     """Append events, in batches and singly."""
     with strandline.open(path, create=False) as db:
         wf = corpus.workflow(db)
-        wf.append(corpus.events(corpus.length(2 * size), APPENDED_EVENTS))  # numbers that no other section has taken
+        first = corpus.free(wf)
+        wf.append(corpus.events(first, APPENDED_EVENTS))
         for number in range(APPENDED_SINGLY):
-            wf.append(strandline.message("assistant", corpus.text_of(number), key=f"single-{number}"))
+            wf.append(strandline.message("assistant", corpus.text_of(number), key=f"single-{first}-{number}"))
 
 
 def context(path: Path, _: int) -> None:

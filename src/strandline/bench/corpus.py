@@ -98,14 +98,23 @@ def _event(record: dict[str, object]) -> strandline.NewEvent:
 
 
 def bodies(first: int, count: int) -> list[bytes]:
-    """Return the plain bodies of the same turns."""
+    """Return the bodies of the same turns as the log holds them: text, or a block of JSON."""
     return [_body(record) for record in records(first, count)]
 
 
 def _body(record: dict[str, object]) -> bytes:
+    if record["kind"] == "message":
+        return str(record["text"]).encode()
     if record["kind"] == "tool_call":
-        return json.dumps(record["input"], separators=(",", ":")).encode()
-    return str(record["text"] if record["kind"] == "message" else record["content"]).encode()
+        block = {"id": record["call_id"], "input": record["input"], "name": record["tool"], "type": "tool_use"}
+    else:
+        block = {"content": record["content"], "tool_use_id": record["call_id"], "type": "tool_result"}
+    return json.dumps(block, separators=(",", ":"), sort_keys=True).encode()
+
+
+def free(wf: strandline.Workflow) -> int:
+    """Return a number from which on no turn is in the log yet: each is appended under a number below three times it."""
+    return 3 * wf.basis().revision
 
 
 def workflow(db: strandline.Strandline) -> strandline.Workflow:

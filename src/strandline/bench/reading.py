@@ -129,8 +129,8 @@ def compact(stage: Stage) -> list[Figure]:
         timings, bodies = [], []
         with strandline.open(path, create=False) as db:
             wf = corpus.workflow(db)
-            for number in range(COMPACTIONS):
-                first = corpus.length(3 * size) + number * COMPACTED_EVENTS  # numbers that no other section takes
+            for _ in range(COMPACTIONS):
+                first = corpus.free(wf)
                 wf.append(corpus.events(first, COMPACTED_EVENTS))
                 bodies.append(sum(map(len, corpus.bodies(first, COMPACTED_EVENTS))))
                 timings.append(timed(lambda wf=wf: wf.compact(corpus.COMPACT_BUDGET_TOKENS)))  # type: ignore[misc]

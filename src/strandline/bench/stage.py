@@ -25,6 +25,7 @@ class Stage:
     reuse: bool = False
     notes: list[str] = field(default_factory=list)  # what the reader of the report must know
     built: dict[int, dict[str, float]] = field(default_factory=dict)  # what building took, by size
+    _raw: set[Path] = field(default_factory=set)
     _numbers: count[int] = field(default_factory=count)
 
     def corpus(self, size: int) -> Path:
@@ -52,8 +53,10 @@ class Stage:
     def raw_corpus(self, size: int, *, keyed: bool) -> Path:
         """Return the raw file with the same bodies."""
         path = self.folder / f"raw-{'keyed' if keyed else 'plain'}-{size}.db"
-        if not path.exists():
+        if path not in self._raw and not (self.reuse and path.exists()):
+            remove(path)
             corpus.build_raw(path, size, keyed=keyed)
+        self._raw.add(path)
         return path
 
     def fresh(self, name: str) -> Path:

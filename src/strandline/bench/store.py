@@ -60,6 +60,7 @@ class Report:
     machine: Machine
     fsync: str  # the method
     fsync_us: Spread
+    load: tuple[float, float]  # processes that wanted to run, before and after; this run itself is about one
     sizes: tuple[int, ...]
     runs: int
     transcript: str
@@ -69,7 +70,7 @@ class Report:
 
 def run(stage: Stage, only: Sequence[str] = ()) -> Report:
     """Do the sections, all or those that are named, and report."""
-    cost = fsync_us(stage.folder)
+    load, cost = os.getloadavg()[0], fsync_us(stage.folder)
     stage.say(f"fsync {fsync_method()}: {cost.median:.0f} µs")
     threshold = gc.get_threshold()
     gc.set_threshold(*_USUAL_THRESHOLD)
@@ -85,6 +86,7 @@ def run(stage: Stage, only: Sequence[str] = ()) -> Report:
         machine=_machine(),
         fsync=fsync_method(),
         fsync_us=cost,
+        load=(round(load, 1), round(os.getloadavg()[0], 1)),
         sizes=tuple(stage.sizes),
         runs=stage.runs,
         transcript=source_of(stage.file),

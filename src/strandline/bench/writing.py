@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count
+from itertools import count, islice
 
 import strandline
 from strandline.bench import corpus
 from strandline.bench.child import Writer, writers
-from strandline.bench.figures import SPEED_OF_OURS, SPEED_OF_THIS, Figure, Line, Mark, compare, single
+from strandline.bench.figures import SPEED_OF_OURS, SPEED_OF_THIS, Figure, Line, Mark, compare
 from strandline.bench.raw import KEYED, PLAIN, Raw
-from strandline.bench.rounds import Prepare, Work, contest, cpus, walls
+from strandline.bench.rounds import Prepare, Timing, Work, contest, cpus, walls
 from strandline.bench.stage import Stage
 
 OURS = "Strandline"
@@ -42,9 +42,9 @@ def append(stage: Stage) -> list[Figure]:
 def _appends_at(stage: Stage, size: int) -> list[Figure]:
     plain = Raw(stage.raw_corpus(size, keyed=False))
     keyed = Raw(stage.raw_corpus(size, keyed=True), keyed=True)
-    fresh = _fresh_texts()
     with strandline.open(stage.corpus(size)) as db:
         wf = corpus.workflow(db)
+        fresh = _fresh_texts(f"x{wf.basis().revision}")
 
         def ours(texts: Texts) -> None:
             for key, text in texts:
@@ -62,21 +62,26 @@ def _appends_at(stage: Stage, size: int) -> list[Figure]:
         )
     plain.close()
     keyed.close()
-    per_event, per_batch = 1e6 / ROUND_EVENTS, 1e6 / ROUND_BATCHES
-    line = Line(section="append", what="one event of 1 KB, durable", unit="µs", events=size)
-    batch_line = Line(section="append", what="100 events of 1 KB at once, durable", unit="µs", events=size)
-    work = "of it processor time"
+    one_line = Line(section="append", what="one event of 1 KB, durable", unit="µs", events=size)
+    hundred_line = Line(section="append", what="100 events of 1 KB at once, durable", unit="µs", events=size)
     return [
-        *compare(line, walls(one, per_event), SPEED_OF_OURS, marks={PLAIN: SINGLE_MARK}),
-        single(Line(section="append", what=work, unit="µs", events=size), OURS, cpus(one, per_event)[OURS]),
-        *compare(batch_line, walls(hundred, per_batch), SPEED_OF_OURS, marks={PLAIN: BATCH_MARK}),
-        single(Line(section="append", what=work, unit="µs", events=size), OURS, cpus(hundred, per_batch)[OURS]),
+        *_timed(one_line, one, 1e6 / ROUND_EVENTS, SINGLE_MARK),
+        *_timed(hundred_line, hundred, 1e6 / ROUND_BATCHES, BATCH_MARK),
     ]
 
 
-def _fresh_texts() -> Callable[[int], Texts]:
+def _timed(line: Line, taken: dict[str, list[Timing]], scale: float, mark: Mark) -> list[Figure]:
+    """Return the figures of elapsed time, which the mark is set for, and of processor time."""
+    busy = Line(section=line.section, what=f"{line.what}: processor time", unit=line.unit, events=line.events)
+    return [
+        *compare(line, walls(taken, scale), SPEED_OF_OURS, marks={PLAIN: mark}),
+        *compare(busy, cpus(taken, scale), SPEED_OF_OURS),
+    ]
+
+
+def _fresh_texts(prefix: str) -> Callable[[int], Texts]:
     numbers = count()
-    return lambda amount: [(f"x-{number}", corpus.text_of(number)) for number, _ in zip(numbers, range(amount))]  # noqa: B905  one of the two is endless
+    return lambda amount: [(f"{prefix}-{number}", corpus.text_of(number)) for number in islice(numbers, amount)]
 
 
 def _after(fresh: Callable[[int], Texts], amount: int, do: Callable[[Texts], None]) -> Prepare:
@@ -116,7 +121,7 @@ def clients(stage: Stage) -> list[Figure]:
 
 
 def _threads(stage: Stage) -> list[Figure]:
-    fresh = _fresh_texts()
+    fresh = _fresh_texts("x")
     path = stage.fresh("raw-clients")
     connections = [Raw(path, keyed=True, shared=True) for _ in range(CLIENTS)]
     with strandline.open(stage.fresh("clients")) as db, ThreadPoolExecutor(CLIENTS) as pool:

@@ -52,7 +52,7 @@ def store(
     unknown = sorted(set(only or ()) - set(SECTIONS))
     if unknown:
         raise typer.BadParameter(f"no section {unknown[0]!r}; there are {', '.join(SECTIONS)}", param_hint="--only")
-    sizes = _sizes(events) if events else SIZES
+    sizes = SIZES if events is None else _sizes(events)
     if file is not None and not file.is_file():
         raise typer.BadParameter(f"{file} is no file", param_hint="--file")
     if folder is not None and not folder.is_dir():
@@ -82,7 +82,8 @@ def _lines(report: Report) -> list[str]:
         f"{machine.processor}, {machine.cores} cores, {machine.memory_gb:g} GB; {machine.system}",
         f"Strandline {machine.strandline}, {machine.python}, SQLite {machine.sqlite}; {report.date}",
         f"fsync {report.fsync}: {cost.median:.0f} µs (p10 {cost.least:.0f}, p90 {cost.most:.0f});"
-        f" rounds {report.runs}, the first one dropped; median, and least–most of the rounds",
+        f" load {report.load[0]:g} before, {report.load[1]:g} after",
+        f"rounds {report.runs}, after one that is dropped; a cell is the median, and least–most of the rounds",
     ]
     for section in dict.fromkeys(figure.section for figure in report.figures):
         figures = [figure for figure in report.figures if figure.section == section]
