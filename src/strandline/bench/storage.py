@@ -57,6 +57,6 @@ def _random(stage: Stage) -> list[Figure]:
     whole = Line(section="storage", what="the same, as if no body were compressed", unit="×", events=EVENTS)
     return [
         single(line, OURS, [size / plain], note=f"two declared references each, all different: {note}"),
-        single(whole, OURS, [(size + saved) / plain], RANDOM_MARK, f"zlib saves {saved / plain:.0%} of such a body"),
         single(line, KEYED, [raw_size / plain], note="no references"),
+        single(whole, OURS, [(size + saved) / plain], RANDOM_MARK, f"zlib saves {saved / plain:.0%} of such a body"),
     ]

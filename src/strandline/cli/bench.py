@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -87,24 +89,35 @@ def _lines(report: Report) -> list[str]:
     ]
     for section in dict.fromkeys(figure.section for figure in report.figures):
         figures = [figure for figure in report.figures if figure.section == section]
-        head = ("events", "what", "who", "value", "", "ratio", "", "target", "")
-        lines += ["", section.upper(), table_of([head, *map(_row, figures)])]
-        notes = dict.fromkeys(f"{_events(figure)}{figure.what}: {figure.note}" for figure in figures if figure.note)
+        head = ("", "value", "", "ratio", "", "target", "")
+        lines += ["", section.upper(), table_of([head, *_rows(figures)])]
+        notes = dict.fromkeys(f"{figure.who}, {_name(figure)}: {figure.note}" for figure in figures if figure.note)
         lines += [f"  {note}" for note in notes]
         ratios = dict.fromkeys(figure.ratio_of for figure in figures if figure.ratio_of)
         lines += [f"  ratio: {ratio}" for ratio in ratios]
     return [*lines, "", *report.notes]
 
 
-def _row(figure: Figure) -> tuple[object, ...]:
+def _rows(figures: Sequence[Figure]) -> list[tuple[object, ...]]:
+    """Return a row for each figure; those of one comparison stand under their name."""
+    rows: list[tuple[object, ...]] = []
+    for name, group in groupby(figures, _name):
+        same = list(group)
+        if len(same) == 1:
+            rows.append(_row(name, same[0]))
+        else:
+            rows += [(name, *[""] * 6), *(_row(f"  {figure.who}", figure) for figure in same)]
+    return rows
+
+
+def _name(figure: Figure) -> str:
+    return f"{figure.what}, {figure.events:,} events" if figure.events else figure.what
+
+
+def _row(label: str, figure: Figure) -> tuple[object, ...]:
     met = {None: "", True: "met", False: "MISSED"}[figure.met]
-    value, ratio = _spread(figure.value), _spread(figure.ratio)
-    size = f"{figure.events:,}" if figure.events else ""
-    return (size, figure.what, figure.who, f"{value[0]} {figure.unit}", value[1], *ratio, _mark(figure.mark), met)
-
-
-def _events(figure: Figure) -> str:
-    return f"{figure.events:,} events: " if figure.events else ""
+    value, around = _spread(figure.value)
+    return (label, f"{value} {figure.unit}", around, *_spread(figure.ratio), _mark(figure.mark), met)
 
 
 def _spread(spread: Spread | None) -> tuple[str, str]:
