@@ -12,6 +12,8 @@ UV_LOCAL := .uv/$(UV_VERSION)/bin/uv
 UV := $(if $(shell uv --version 2>/dev/null),uv,$(UV_LOCAL))
 BIN := .venv/bin
 READY := .venv/.ready
+BENCH_BIN := .bench-venv/bin
+BENCH_READY := .bench-venv/.ready
 
 # The machine's Python is the one that counts; uv is not to bring its own.
 export UV_PYTHON_DOWNLOADS := never
@@ -24,7 +26,7 @@ endef
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
 setup: $(READY) ## install the locked dependencies and strandline itself into .venv
@@ -72,6 +74,26 @@ check: setup ## lint, format, types, architecture, dependencies, sizes
 	@echo "check: sizes of modules and functions"
 	@$(BIN)/python tools/check_sizes.py src
 
+.PHONY: bench
+bench: $(BENCH_READY) ## measure the store beside raw SQLite and peers (takes an hour); FILE=path is the transcript
+	@$(BENCH_BIN)/python -m bench.store $(if $(FILE),--file "$(FILE)") $(ARGS)
+
+$(BENCH_READY): bench/requirements.lock pyproject.toml | $(filter $(UV_LOCAL),$(UV))
+	@echo "bench: installing Strandline and its peers into .bench-venv"
+	@rm -rf .bench-venv
+	@$(UV) venv --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .bench-venv
+	@$(use_pip_index); $(UV) pip sync --quiet --compile-bytecode --python $(BENCH_BIN)/python --require-hashes --no-build \
+		bench/requirements.lock
+	@$(UV) pip install --quiet --python $(BENCH_BIN)/python --no-index --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: benchlock
+benchlock: $(filter $(UV_LOCAL),$(UV)) ## write bench/requirements.lock anew; UPGRADE=1 takes the newest versions
+	@echo "benchlock: resolving bench/requirements.in into bench/requirements.lock"
+	@$(use_pip_index); $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command "make benchlock" \
+		$(if $(UPGRADE),--upgrade) --output-file bench/requirements.lock pyproject.toml bench/requirements.in
+
 .PHONY: lock
 lock: $(filter $(UV_LOCAL),$(UV)) ## write requirements.lock anew; UPGRADE=1 takes the newest versions
 	@echo "lock: resolving pyproject.toml into requirements.lock"
@@ -82,5 +104,5 @@ lock: $(filter $(UV_LOCAL),$(UV)) ## write requirements.lock anew; UPGRADE=1 tak
 .PHONY: clean
 clean: ## remove everything that make installed or built
 	@echo "clean: removing .venv, .uv, caches and builds"
-	@rm -rf .venv .uv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf .venv .bench-venv .uv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	@find src tests tools $(wildcard demo bench) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -50,7 +50,8 @@ IMPURE_MODULES = {
 IMPURE_CALLS = {"__import__", "breakpoint", "eval", "exec", "input", "open", "print"}
 CLOCK_METHODS = {"now", "today", "utcnow"}
 
-INSTALLING_FILES = ("Makefile", "pyproject.toml", "requirements.lock", ".ci/run")
+LOCKS = ("requirements.lock", "bench/requirements.lock")
+INSTALLING_FILES = ("Makefile", "pyproject.toml", "bench/requirements.in", ".ci/run", *LOCKS)
 REGISTRY_URL = re.compile(r"https?://\S*(?:pypi|pythonhosted|simple|index|registry)", re.IGNORECASE)
 SOURCE_OPTION = re.compile(r"^\s*(?:-i|-f|--index-url|--extra-index-url|--find-links|--trusted-host)\b", re.MULTILINE)
 
@@ -137,8 +138,9 @@ def test_no_registry_is_named(name: str) -> None:
     assert not SOURCE_OPTION.findall(text)
 
 
-def test_the_lock_records_versions_and_hashes_only() -> None:
-    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+@pytest.mark.parametrize("lock", LOCKS)
+def test_the_lock_records_versions_and_hashes_only(lock: str) -> None:
+    text = (ROOT / lock).read_text(encoding="utf-8")
     assert "://" not in text
     requirements = re.split(r"\n(?=\S)", "\n".join(line for line in text.splitlines() if "#" not in line).strip())
     assert len(requirements) > 1
