@@ -107,8 +107,8 @@ def _flatness(section: str, taken: dict[str, list[Timing]], base: int | None, st
     if len(larger) < 2:
         return []
     names = [f"{size:,} events" for size in sorted(larger)]
-    line = Line(section=section, what=f"flat from {base:,} events on", unit="ms")
-    values = walls({name: taken[name] for name in names}, 1e3)
+    line = Line(section=section, what=f"flat from {base:,} events on: processor time", unit="ms")
+    values = cpus({name: taken[name] for name in names}, 1e3)
     return compare(line, values, TIME_OF_THIS, marks=dict.fromkeys(names[1:], FLAT_MARK))
 
 
