@@ -10,6 +10,7 @@ import asyncio
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ def keep(db, wf, *foreign: tuple[int, str]) -> None:
     """Keep foreign summaries, as an import does."""
     kept = [ForeignSummary(key=f"f{n}", through_seq=seq, text=text) for n, (seq, text) in enumerate(foreign)]
     with transaction(db, wf, write=True) as tx:
-        tx.summaries.add_foreign(kept)
+        added = tx.summaries.add_foreign(kept)
+        tx.log.set_head(replace(tx.log.head(), foreign_summaries=added))
 
 
 def said(text: str) -> strandline.NewEvent:

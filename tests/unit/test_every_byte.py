@@ -9,14 +9,15 @@ import random
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 import strandline
 from strandline.model.ids import Scope
-from strandline.model.transcript import ForeignText
 from strandline.testing import ScriptedSummarizer
 from strandline.testing.conformance.stage import dump
+from strandline.testing.values import make_foreign
 from tests.unit.test_engine_stage import open_store, quiet, talk
 from tests.unit.test_engine_verify import workflow_of
 
@@ -62,16 +63,11 @@ def whole(tmp_path_factory):
 
 
 def keep_foreign(db, wf):
-    class Foreign:
-        format, size_bytes, lines, bytes_read, line_byte, skipped = "x", 1, 1, 1, 0, {}
-
-        def items(self):
-            yield ForeignText(key="theirs", text="They wrote of vol-77aa.", detail={"by": "another"})
-            yield ForeignText(key="theirs too", text="And again of bucket-0001.")
-
-    from strandline.engine.import_transcript import import_transcript
-
-    import_transcript(wf._env, Foreign())
+    scope = Scope(tenant="acme", workflow=wf.name)
+    theirs = [make_foreign("theirs", 3), make_foreign("theirs too", 5)]
+    with db.store.write(scope) as tx:
+        head = tx.log.head()
+        tx.log.set_head(replace(head, foreign_summaries=tx.summaries.add_foreign(theirs)))
 
 
 @pytest.fixture

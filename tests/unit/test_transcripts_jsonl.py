@@ -97,7 +97,7 @@ def test_the_common_fields_are_taken_by_every_kind(tmp_path: pathlib.Path) -> No
     for record, event in AS_CONSTRUCTED:
         common = {"key": "k2", "actor": "me", "audience": "release", "refs": ["r-1", "r-2"], "thread": "th"}
         (_, found) = read(tmp_path, written(CALL, record | common | {"at": "2026-01-31T12:00:00.5Z"}))
-        envelope = replace(event.envelope, thread="th", source_at="2026-01-31T12:00:00.5Z")
+        envelope = event.envelope._replace(thread="th", source_at="2026-01-31T12:00:00.5Z")
         refs = (*event.refs, *(ref for ref in ("r-1", "r-2") if ref not in event.refs))
         assert (found.key, found.actor, found.audience, found.envelope) == ("k2", "me", "release", envelope)
         assert sorted(found.refs) == sorted(refs)

@@ -189,9 +189,10 @@ class SummaryLaws(StoreLaws):
         first = replace(make_foreign("k-2", 4, text="é\x00"), detail={"a": [1, None, {"b": "c"}], "f": 0.1})
         with store.write(SCOPE) as tx:
             append(tx, 4)
-            tx.summaries.add_foreign([first, replace(first, text="another")])
+            assert tx.summaries.add_foreign([first, replace(first, text="another")]) == 1
         with store.write(SCOPE) as tx:
-            tx.summaries.add_foreign([make_foreign("k-1", 2), make_foreign("k-2", 1), make_foreign("K-2", 3)])
+            others = [make_foreign("k-1", 2), make_foreign("k-2", 1), make_foreign("K-2", 3)]
+            assert tx.summaries.add_foreign(others) == 2
             tx.summaries.add_foreign([])
         with store.read(SCOPE) as tx:
             assert tx.summaries.foreign() == [make_foreign("k-1", 2), make_foreign("K-2", 3), first]
