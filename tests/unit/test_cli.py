@@ -381,7 +381,7 @@ def test_import_splits_conversations(answer: Any, run: Run, tmp_path: Path) -> N
     assert (value["events_imported"], value["left_out_count"]) == (4, 0)
     assert [(each["workflow"], each["revision"]) for each in value["workflows"]] == [("chat-1", 2), ("chat-2", 2)]
     human = run("import", file, "--split", "--workflow", "w").stdout
-    assert "w-1, w-2" in human
+    assert "2: w-1 to w-2" in human
 
 
 def test_import_salvages_and_lists_what_it_left_out(answer: Any, run: Run, tmp_path: Path) -> None:

@@ -44,7 +44,9 @@ def import_transcript(target: Target, file: File, salvage: Salvage = False, spli
     if split:
         target.workflow = None  # there are several
         value["workflows"] = [pick(report, f"workflow revision {_COUNTS}") for report in reports]
-        facts.append(("workflows", ", ".join(dict.fromkeys(each.workflow for each in (*reports[:1], *reports[-1:])))))
+        facts.append(
+            ("workflows", f"{len(reports):,}: {reports[0].workflow} to {reports[-1].workflow}" if reports else "")
+        )
     else:
         value["revision"] = reports[0].revision
         facts.append(("revision", reports[0].revision))
