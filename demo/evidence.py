@@ -15,7 +15,11 @@ from demo.facts import DroppedRow
 from strandline.engine.reading import read_log
 
 RECALLS_MAX: Final = 3_000
-_ADDED_BY_THE_IMPORT: Final = "abandoned"  # a restarted session closes its open calls; no line says so
+_ADDED_BY_THE_IMPORT: Final = {  # what no record of the file says
+    "jsonl": (),
+    "claude_code": ("abandoned",),  # a restarted session closes its open calls
+    "openai": ("abandoned", "note"),  # as does the next conversation, which a note opens
+}
 _PAYLOADS: Final = ("text", "input", "content")
 
 
@@ -42,10 +46,10 @@ def log_digest(db: strandline.Strandline, workflow: str) -> tuple[int, str]:
 
 def bodies_found_in_file(db: strandline.Strandline, workflow: str, path: Path, format_: str) -> tuple[int, int]:
     """Look for each event of the log in the file, without Strandline's parser. Return found and looked for."""
-    ours = format_ == "jsonl"
-    bodies = [body for kind, _, body in stored_events(db, workflow) if ours or kind != _ADDED_BY_THE_IMPORT]
-    found = _decoded_alike(bodies, path) if ours else _verbatim(bodies, path)
-    return found, len(bodies)
+    added = _ADDED_BY_THE_IMPORT[format_]
+    bodies = [body for kind, _, body in stored_events(db, workflow) if kind not in added]
+    look = {"jsonl": _decoded_alike, "claude_code": _verbatim, "openai": _among_values}[format_]
+    return look(bodies, path), len(bodies)
 
 
 def _verbatim(bodies: list[bytes], path: Path) -> int:
@@ -57,6 +61,40 @@ def _verbatim(bodies: list[bytes], path: Path) -> int:
             if at >= 0:
                 found, position = found + 1, at + len(body)
     return found
+
+
+def _among_values(bodies: list[bytes], path: Path) -> int:
+    """OpenAI messages: what a body says is a value of the file, and stands behind what the body before it says."""
+    text = path.read_text(encoding="utf-8-sig")
+    try:
+        records = [json.loads(text)]
+    except ValueError:
+        records = [json.loads(line) for line in text.splitlines() if line.strip()]
+    values = _values(records)
+    found = 0
+    for body in bodies:
+        said = json.loads(body)
+        if isinstance(said, dict):
+            said = next((said[name] for name in ("input", "content", "thinking", "refusal") if name in said), said)
+        found += any(value == said or _spells(value, said) for value in values)
+    return found
+
+
+def _values(item: object) -> Iterator[object]:
+    """Yield a value, and all values in it, in their order."""
+    yield item
+    for inner in item.values() if isinstance(item, dict) else item if isinstance(item, list) else ():
+        yield from _values(inner)
+
+
+def _spells(value: object, said: object) -> bool:
+    """Tell whether a value is the string of arguments that a call's input was read from."""
+    if not (isinstance(value, str) and isinstance(said, dict) and value.lstrip().startswith("{")):
+        return False
+    try:
+        return bool(json.loads(value) == said)
+    except ValueError:
+        return False
 
 
 def _decoded_alike(bodies: list[bytes], path: Path) -> int:

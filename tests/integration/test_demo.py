@@ -252,6 +252,20 @@ def test_small_files_of_every_length_go_through(tmp_path: Path) -> None:
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+def test_conversations_of_openai_go_through(tmp_path: Path) -> None:
+    function = {"name": "t", "arguments": '{"n": 1}'}
+    talk = [
+        {"role": "user", "content": "look up \u00e4-7f3a"},
+        {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "c", "content": "found"},
+    ]
+    file = tmp_path / "chat.json"
+    file.write_text(json.dumps([{"task_id": n, "messages": talk} for n in range(3)]))
+    ran = run_demo(tmp_path / "out", file)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "9 of 9 say what the file says" in ran.stdout
+
+
 def test_it_does_not_remove_what_it_did_not_make(tmp_path: Path) -> None:
     theirs = tmp_path / "store.db"
     theirs.write_text("not ours", encoding="utf-8")
