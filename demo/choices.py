@@ -78,9 +78,7 @@ def choose_need(source: Source, outcome: strandline.CompactionOutcome) -> str | 
 def choose_lost(source: Source, log: strandline.Workflow) -> str | None:
     """Return a reference that the summary dropped and that stands nowhere else in the context; None: there is none."""
     for ref in islice(_wanted(source, log), LOST_TRIES_MAX):
-        try:
-            log.context(EVERYTHING, needs=[ref])
-        except strandline.SummaryReconciliationError:
+        if log.context(EVERYTHING, needs=[ref]).needs.retrieved:
             return ref
     return None
 

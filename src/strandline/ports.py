@@ -304,8 +304,10 @@ class SummaryFacet(Protocol):
         """Add a summary with those of its segments that are new, and its changes of the manifest."""
         ...
 
-    def get(self, summary_no: int) -> Summary | None:
-        """Return the summary with its segments in order, or None."""
+    def get(self, summary_no: int, *, texts_only: bool = False) -> Summary | None:
+        """Return the summary with its segments in order, or None. With `texts_only` it may lack anchors, ledger and the
+        ids of references: who reads a context needs none of them, and they take the longest to decode.
+        """
         ...
 
     def by_id(self, summary_id: str) -> Summary | None:

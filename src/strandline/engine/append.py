@@ -301,6 +301,8 @@ class LogWriter:
 
         A fact that began and ended in this batch is written once, ended.
         """
+        if not begun and not ended:
+            return 0
         ends = {(fact.from_seq, fact.ordinal): fact for fact in ended}
         fresh = {(fact.from_seq, fact.ordinal) for fact in begun}
         self._tx.register.begin([ends.get((fact.from_seq, fact.ordinal), fact) for fact in begun])

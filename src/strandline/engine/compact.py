@@ -284,7 +284,7 @@ def _standing(run: _Run) -> _Standing:
             watermark=snapshot.watermark,
             revision=snapshot.revision,
             lineage_seq=tx.log.head().lineage_seq,
-            summary=snapshot.summary,
+            summary=tx.summaries.get(snapshot.summary.summary_no) if snapshot.summary else None,
             tail_tokens=sum(event.tokens for event in snapshot.tail),
         )
 

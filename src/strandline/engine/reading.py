@@ -133,8 +133,8 @@ def find_view(tx: Transaction, name: str, scope_text: str) -> ViewHead:
     return view
 
 
-def read_summary(tx: Transaction, view: ViewHead) -> Summary | None:
-    """Return the view's active summary, checked; None at the empty one.
+def read_summary(tx: Transaction, view: ViewHead, *, texts_only: bool = False) -> Summary | None:
+    """Return the view's active summary, checked; None at the empty one. `texts_only`: as of `SummaryFacet.get`.
 
     Raises:
         CorruptRecordError: it is missing, incomplete or damaged (I5, I7).
@@ -142,7 +142,7 @@ def read_summary(tx: Transaction, view: ViewHead) -> Summary | None:
     if view.summary_no == 0:
         return None
     place = f"summary {view.summary_no} of view {view.name!r}"
-    summary = tx.summaries.get(view.summary_no)
+    summary = tx.summaries.get(view.summary_no, texts_only=texts_only)
     if summary is None:
         raise CorruptRecordError("the active summary is missing", place=place)
     check_summary(summary, place)
@@ -195,7 +195,7 @@ def read_view(env: Environment, tx: Transaction, name: str) -> ContextView:
     """Return one snapshot of a view: its summary and the tail behind it (I7)."""
     head = tx.log.head()
     view = find_view(tx, name, str(env.scope))
-    summary = read_summary(tx, view)
+    summary = read_summary(tx, view, texts_only=True)
     check_reach(view, head.revision, env.scope.workflow)
     events = read_log(tx, view.watermark + 1, head.revision, env.scope.workflow)
     tail = tuple(to_source(event, env.counter) for event in visible(view, events))
@@ -249,7 +249,7 @@ def check_register_whole(tx: Transaction) -> None:
 def standing_register(tx: Transaction) -> Register:
     """Return the register as of the last event; it fetches the facts that it is asked about."""
     return Register(
-        tx.register.open_calls(),
+        tx.register.open_calls() if tx.log.head().facts else (),  # an open call is a fact that holds
         lambda call_id: tx.register.newest(FactKind.CALL, call_id),
         tx.register.standing,
     )

@@ -40,6 +40,6 @@ def read_manifest(env: Environment, view: str) -> Manifest:
     """Return the view's manifest: what the summary does not hold verbatim."""
     with env.store.read(env.scope) as tx:
         head = find_view(tx, view, str(env.scope))
-        read_summary(tx, head)
+        read_summary(tx, head, texts_only=True)
         dropped = tx.summaries.manifest(head.summary_no) if head.summary_no else []
         return Manifest(generation=head.generation, dropped=tuple(dropped))

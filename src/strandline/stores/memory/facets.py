@@ -218,7 +218,7 @@ class MemorySummaries(Facet):
             self._tables.segments.put(self._moment, segment.head.segment_id, segment)
         return known or segment
 
-    def get(self, summary_no: int) -> Summary | None:
+    def get(self, summary_no: int, *, texts_only: bool = False) -> Summary | None:
         return self._tables.summaries.get(self._moment, summary_no)
 
     def by_id(self, summary_id: str) -> Summary | None:

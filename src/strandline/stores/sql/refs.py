@@ -43,6 +43,8 @@ class SqlRefs:
     # ------------------------------------------------------------------------------------------ writing
 
     def add(self, texts: Sequence[str], first_id: int, sightings: Sequence[tuple[int, int, bool]]) -> None:
+        if not texts and not sightings:
+            return
         seen: dict[int, Seen] = defaultdict(list)
         for ref_id, seq, declared in sightings:
             seen[ref_id].append((seq, declared))

@@ -46,9 +46,9 @@ class SqlSummaries:
             row_digest=seal(self._session, "dropped_ref", values),
         )
 
-    def get(self, summary_no: int) -> Summary | None:
+    def get(self, summary_no: int, *, texts_only: bool = False) -> Summary | None:
         rows = self._session.rows("summary", summary_no=summary_no)
-        return self._to_summary(rows[0]) if rows else None
+        return self._to_summary(rows[0], texts_only=texts_only) if rows else None
 
     def by_id(self, summary_id: str) -> Summary | None:
         rows = self._session.rows("summary_no", summary_id=summary_id)
@@ -164,13 +164,13 @@ class SqlSummaries:
         }
         return row | {"row_digest": seal(self._session, "segment", list(row.values()))}
 
-    def _segment(self, segment_id: str) -> Segment:
+    def _segment(self, segment_id: str, *, texts_only: bool) -> Segment:
         rows = self._session.rows("segment", segment_id=segment_id)
         if not rows:
             raise CorruptRecordError("the segment is missing", place=f"segment {segment_id!r}")
-        return self._to_segment(rows[0])
+        return self._to_segment(rows[0], texts_only=texts_only)
 
-    def _to_segment(self, row: Row) -> Segment:
+    def _to_segment(self, row: Row, *, texts_only: bool) -> Segment:
         segment_id, from_seq, through_seq, event_count, level, depth, tokens, source_tokens = row[:8]
         source_digest, text, salt, text_digest, ref_ids, made_by, _ = row[8:]
         check_seal(self._session, "segment", row, segment_id)
@@ -190,7 +190,7 @@ class SqlSummaries:
             text=unfold(text, place).decode(),
             salt=salt,
             text_digest=text_digest,
-            ref_ids=unpack(unfold(ref_ids, place), tuple[int, ...], place),
+            ref_ids=() if texts_only else unpack(unfold(ref_ids, place), tuple[int, ...], place),
             made_by=made_by,
         )
 
@@ -223,7 +223,7 @@ class SqlSummaries:
         }
         return row | {"row_digest": seal(self._session, "summary", list(row.values()))}
 
-    def _to_summary(self, row: Row) -> Summary:
+    def _to_summary(self, row: Row, *, texts_only: bool) -> Summary:
         (summary_no, summary_id, view, base_no, generation, compactions, watermark, event_count, source) = row[:9]
         (depth, tokens, counter, segments, anchors, ledger, anchors_text, ledger_text, ref_ids) = row[9:18]
         (salt, text_digest, refs_seen, dropped_count, manifest_digest, revision, _) = row[18:]
@@ -242,12 +242,15 @@ class SqlSummaries:
             depth=depth,
             tokens=tokens,
             token_counter=counter,
-            segments=tuple(map(self._segment, unpack(unfold(segments, place), list[str], place))),
-            anchors=unpack(unfold(anchors, place), tuple[Anchor, ...], place),
-            ledger=unpack(unfold(ledger, place), tuple[LedgerEntry, ...], place),
+            segments=tuple(
+                self._segment(segment_id, texts_only=texts_only)
+                for segment_id in unpack(unfold(segments, place), list[str], place)
+            ),
+            anchors=() if texts_only else unpack(unfold(anchors, place), tuple[Anchor, ...], place),
+            ledger=() if texts_only else unpack(unfold(ledger, place), tuple[LedgerEntry, ...], place),
             anchors_text=unfold(anchors_text, place).decode(),
             ledger_text=unfold(ledger_text, place).decode(),
-            ref_ids=unpack(unfold(ref_ids, place), tuple[int, ...], place),
+            ref_ids=() if texts_only else unpack(unfold(ref_ids, place), tuple[int, ...], place),
             salt=salt,
             text_digest=text_digest,
             refs_seen=refs_seen,

@@ -57,8 +57,26 @@ class SummaryLaws(StoreLaws):
             intern(tx, "a", "b")
             tx.summaries.add(summary, [])
             assert tx.summaries.get(7) == summary
+            read = tx.summaries.get(7, texts_only=True)
+            assert read is not None
+            told = [segment.text for segment in read.segments], read.anchors_text, read.ledger_text, read.text_digest
+            assert told == (
+                [segment.text for segment in summary.segments],
+                summary.anchors_text,
+                summary.ledger_text,
+                summary.text_digest,
+            )
         with store.read(SCOPE) as tx:
             assert tx.summaries.get(7) == summary
+            read = tx.summaries.get(7, texts_only=True)
+            assert read is not None
+            told = [segment.text for segment in read.segments], read.anchors_text, read.ledger_text, read.text_digest
+            assert told == (
+                [segment.text for segment in summary.segments],
+                summary.anchors_text,
+                summary.ledger_text,
+                summary.text_digest,
+            )
             assert tx.summaries.by_id(summary.summary_id) == summary
             assert tx.summaries.get(6) is None
             assert tx.summaries.get(0) is None
