@@ -15,7 +15,7 @@ from strandline.model.summary import Summary
 from strandline.model.view import ViewHead
 from strandline.ports import TokenCounter, Transaction
 from strandline.rules.register import Register, RegisterEvent
-from strandline.rules.rendering import plain_text
+from strandline.rules.rendering import shown_text
 
 UNWRITTEN_MAIN = ViewHead(view_id=1, name=DEFAULT_VIEW)
 
@@ -69,27 +69,30 @@ def check_sighted(event: Event, ref_id: int, ref: str) -> None:
         raise CorruptRecordError(f"it does not hold {ref!r}, as the index says", place=f"event {event.seq}")
 
 
-def to_source(event: Event, counter: TokenCounter) -> SourceEvent:
-    """Return an event as a reader sees it, without the texts of its references."""
+def to_source(
+    event: Event, counter: TokenCounter, declared: tuple[str, ...] = (), extracted: tuple[str, ...] = ()
+) -> SourceEvent:
+    """Return an event as a reader sees it, with the texts of its references where they are given."""
     text, payload = read_body(event)
     envelope = event.envelope
-    source = SourceEvent(
+    return SourceEvent(
         seq=event.seq,
         kind=event.kind,
         role=envelope.role,
         actor=event.actor,
         text=text,
-        tokens=0,
+        tokens=part_tokens(counter, shown_text(event.kind, text, envelope, event.call_seq)),
         call_id=envelope.call_id,
         call_seq=event.call_seq,
         tool=envelope.tool,
         is_error=envelope.is_error,
         subject=envelope.subject,
         message_id=envelope.message_id,
+        declared=declared,
+        extracted=extracted,
         payload=payload,
         late=envelope.late,
     )
-    return source._replace(tokens=part_tokens(counter, plain_text(source)))
 
 
 def with_references(
@@ -101,16 +104,17 @@ def with_references(
     """
     seen = known or {}
     sighted = [decode_sightings(event.sightings) for event in events]
-    texts = tx.refs.texts({sighting.ref_id for sightings in sighted for sighting in sightings})
+    texts = tx.refs.texts({ref_id for sightings in sighted for ref_id, _ in sightings})
     sources = []
     for event, sightings in zip(events, sighted, strict=True):
-        declared: list[str] = []
-        extracted: list[str] = []
-        for sighting in sightings:
-            if sighting.ref_id in texts:  # an erased reference has no text
-                (declared if sighting.declared else extracted).append(texts[sighting.ref_id])
-        source = seen.get(event.seq) or to_source(event, counter)
-        sources.append(source._replace(declared=tuple(declared), extracted=tuple(extracted)))
+        named = [(texts[ref_id], is_declared) for ref_id, is_declared in sightings if ref_id in texts]  # not if erased
+        declared = tuple([text for text, is_declared in named if is_declared])
+        extracted = tuple([text for text, is_declared in named if not is_declared])
+        source = seen.get(event.seq)
+        if source is None:
+            sources.append(to_source(event, counter, declared, extracted))
+        else:
+            sources.append(source._replace(declared=declared, extracted=extracted))
     return sources, {text: ref_id for ref_id, text in texts.items()}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 
 from strandline.model.context import ContextPart, PartKind
-from strandline.model.event import EventKind, Role, SourceEvent
+from strandline.model.event import Envelope, EventKind, Role, SourceEvent
 
 Message = dict[str, object]
 
@@ -88,14 +88,20 @@ def to_openai(parts: Sequence[ContextPart]) -> list[Message]:
 
 def plain_text(event: SourceEvent) -> str:
     """Return an event as text, with what it is where its voice does not say so."""
-    if event.kind is EventKind.MESSAGE:
-        return f"[system] {event.text}" if event.role is Role.SYSTEM else event.text
-    if event.kind in _AS_IT_STANDS or (event.kind is EventKind.TOOL_RESULT and not event.late):
-        return event.text
-    if event.kind is EventKind.TOOL_RESULT:
-        return f"[late result of call {event.call_id} made at event {event.call_seq}] {event.text}"
-    subject = f" {event.subject}" if event.subject else ""
-    return f"[{event.kind}{subject}] {event.text}".rstrip()
+    envelope = Envelope(role=event.role, late=event.late, call_id=event.call_id, subject=event.subject)
+    return shown_text(event.kind, event.text, envelope, event.call_seq)
+
+
+def shown_text(kind: EventKind, text: str, envelope: Envelope, call_seq: int | None) -> str:
+    """Return the text of an event, with what it is where its voice does not say so."""
+    if kind is EventKind.MESSAGE:
+        return f"[system] {text}" if envelope.role is Role.SYSTEM else text
+    if kind in _AS_IT_STANDS or (kind is EventKind.TOOL_RESULT and not envelope.late):
+        return text
+    if kind is EventKind.TOOL_RESULT:
+        return f"[late result of call {envelope.call_id} made at event {call_seq}] {text}"
+    subject = f" {envelope.subject}" if envelope.subject else ""
+    return f"[{kind}{subject}] {text}".rstrip()
 
 
 _Calls = tuple[list[tuple[str, SourceEvent]], dict[int, SourceEvent]]
