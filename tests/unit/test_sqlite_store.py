@@ -99,6 +99,18 @@ def test_a_file_that_is_no_database_is_corrupt(tmp_path: Path) -> None:
         strandline.open(path)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="permissions of files are POSIX's")
+def test_a_new_store_is_its_owners_alone(tmp_path: Path) -> None:
+    """C32: file, WAL and SHM; one that is there keeps the permissions that it has."""
+    path = _filled(tmp_path / "s.db")
+    with strandline.open(path) as db:
+        db.tenant("t").workflow("w").append(strandline.note("x"))
+        assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
+    path.chmod(0o640)
+    with strandline.open(path):
+        assert path.stat().st_mode & 0o777 == 0o640
+
+
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     """DESIGN §5: what a newer version wrote is not touched by an older one."""
     path = _filled(tmp_path / "s.db")

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 
@@ -70,6 +70,8 @@ class SqliteStore:
             raise StoreUnavailableError(f"{self._path}: the folder is not there", hint="Make the folder first.")
         if path.is_dir():
             raise StoreUnavailableError(f"{self._path}: a folder", hint="Give the path of a file.")
+        if not path.exists():
+            _make_private(path)
         connection = sqlite3.connect(
             self._path,
             timeout=STORE_BUSY_TIMEOUT_S,
@@ -266,6 +268,12 @@ class SqliteStore:
         if self._writer is not None and os.getpid() == self._process:
             self._writer.close()
         self._writer = None
+
+
+def _make_private(path: Path) -> None:
+    """Make the file so that only its owner reads it: memories of agents are nobody else's. WAL and SHM inherit that."""
+    with suppress(FileExistsError, PermissionError):  # another process was faster; or SQLite will say what is wrong
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _statements(script: str) -> list[str]:
