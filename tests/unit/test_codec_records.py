@@ -73,6 +73,31 @@ def test_an_event_comes_back_whole(fields):
     assert (event.seq, event.key, event.body, event.salt) == (7, "k", b"body", SALT)
 
 
+times = st.datetimes().map(lambda at: at.isoformat(timespec="milliseconds") + "Z") | st.sampled_from(
+    [
+        "2026-01-31T12:00:00.000Z",
+        "2026-02-30T12:00:00.000Z",
+        "2026-01-31t12:00:00.000Z",
+        "0000-01-01T00:00:00.000Z",
+        "2026-01-31T24:00:00.000Z",
+        "2026-01-31T12:00:60.000Z",
+        "2026-01-31_12:00:00.000Z",
+        "2026-W05-6T12:00:00.00Z",
+    ]
+)
+
+
+@given(times)
+def test_a_time_comes_back_as_it_stood(source_at):
+    """I1: packed or not, to the character."""
+    record = simple(envelope=Envelope(source_at=source_at))
+    assert open_event(stored(record), EMPTY_CHAIN, "w").envelope.source_at == source_at
+
+
+def test_a_usual_time_takes_few_bytes():
+    assert len(simple(envelope=Envelope(source_at="2026-01-31T12:00:00.123Z"))) <= len(simple()) + 14
+
+
 def simple(**fields: object) -> bytes:
     given_ = {"kind": EventKind.MESSAGE, "at_us": 10**15, "format": BodyFormat.TEXT, "sightings": (), "actor": "a"}
     return encode_record(**{**given_, "audience": "all", "envelope": Envelope(), **fields})  # type: ignore[arg-type]

@@ -136,7 +136,7 @@ OTHER_DAMAGE = {
     "lineage time changed": "UPDATE lineage SET at_us = at_us + 1 WHERE lineage_seq = 1",
     "segment text": "UPDATE segment SET text = CAST('Work went on from event 2.' AS BLOB)",
     "segments are another's": "UPDATE summary SET segments = (SELECT segments FROM summary WHERE summary_no = 1)",
-    "old segment text": "UPDATE segment SET text = CAST('x' AS BLOB) WHERE rowid = 1",
+    "old segment text": "UPDATE segment SET text = CAST('x' AS BLOB) WHERE from_seq = 1",
     "summary changed": "UPDATE summary SET watermark = watermark - 1 WHERE summary_no = 2",
     "anchors changed": "UPDATE summary SET anchors_text = CAST('' AS BLOB) WHERE summary_no = 2",
     "changes of the manifest gone": "DELETE FROM dropped_ref WHERE summary_no = 2",

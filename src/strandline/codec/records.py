@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -52,6 +53,7 @@ ROLE_CODES: Final = {Role.USER: 1, Role.ASSISTANT: 2, Role.SYSTEM: 3}
 _KINDS: Final = {code: kind for kind, code in KIND_CODES.items()}
 _ROLES: Final = {code: role for role, code in ROLE_CODES.items()}
 _FORMATS: Final = {int(format_): format_ for format_ in BodyFormat}
+_TIME_CHARS: Final = len("2026-01-31T12:00:00.000Z")
 _NO_KEY: Final = (1 << 32) - 1
 
 
@@ -67,7 +69,7 @@ class _Record(msgspec.Struct, array_like=True, frozen=True, gc=False, forbid_unk
     role: int | None = None
     thread: str | None = None
     message_id: str | None = None
-    source_at: str | None = None
+    source_at: int | str | None = None  # milliseconds since 1970, where a text of the usual form says just that
     call_id: str | None = None
     tool: str | None = None
     call_seq: int | None = None
@@ -110,7 +112,7 @@ def encode_record(
         None if envelope.role is None else ROLE_CODES[envelope.role],
         envelope.thread,
         envelope.message_id,
-        envelope.source_at,
+        None if envelope.source_at is None else _pack_time(envelope.source_at),
         envelope.call_id,
         envelope.tool,
         call_seq,
@@ -189,7 +191,7 @@ def decode_event(stored: StoredEvent, digest: bytes, workflow: str) -> Event:
                 wire.granter,
                 wire.scope,
                 wire.expires_us,
-                wire.source_at,
+                _show_time(wire.source_at) if isinstance(wire.source_at, int) else wire.source_at,
                 wire.parent,
                 wire.message_id,
             ),
@@ -200,9 +202,25 @@ def decode_event(stored: StoredEvent, digest: bytes, workflow: str) -> Event:
             digest,
             stored.chain,
         )
-    except (msgspec.DecodeError, msgspec.ValidationError, KeyError) as error:
+    except (msgspec.DecodeError, msgspec.ValidationError, KeyError, ValueError, OverflowError) as error:
         reason = f"not a record of an event: {error}"
         raise CorruptRecordError(reason, place=event_place(stored.seq, workflow)) from error
+
+
+def _pack_time(text: str) -> int | str:
+    """Return a time in 9 bytes instead of 25, where that gives back the same text."""
+    if len(text) == _TIME_CHARS and text[-1] == "Z":
+        try:
+            packed = round(datetime.fromisoformat(text).timestamp() * 1_000)
+        except ValueError:
+            return text
+        if _show_time(packed) == text:
+            return packed
+    return text
+
+
+def _show_time(packed: int) -> str:
+    return datetime.fromtimestamp(packed / 1_000, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def _basis(wire: tuple[str, int, int]) -> Basis:

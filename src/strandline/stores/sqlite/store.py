@@ -251,9 +251,15 @@ class SqliteStore:
         return [Scope(tenant=name, workflow=workflow) for name, workflow in rows]
 
     def problems(self) -> list[str]:
-        """Return what SQLite's own checks find wrong."""
+        """Return what SQLite's own checks find wrong, and whether the file was cut in the middle of a page."""
         with self._reader() as connection:
             found = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            size_bytes, page_bytes = (
+                Path(self._path).stat().st_size,
+                connection.execute("PRAGMA page_size").fetchone()[0],
+            )
+            if size_bytes % page_bytes:
+                found.append(f"the file was cut: its {size_bytes} bytes are no multiple of {page_bytes}, its page size")
             return found + [
                 f"foreign key of {row[0]} row {row[1]}" for row in connection.execute("PRAGMA foreign_key_check")
             ]

@@ -2,6 +2,8 @@
 -- A mutable row carries row_digest, keyed with store_meta.digest_key, over all its other columns.
 
 -- A column whose comment says "folded" begins with the codec of the rest: codec/packing.py.
+-- Tables of few rows are WITHOUT ROWID, which spares an index; those with a row per event, fact or checkpoint are not:
+-- rows of one to four kilobytes would each leave most of a page empty.
 
 CREATE TABLE store_meta (
     name  TEXT PRIMARY KEY NOT NULL,         -- 'digest_key': 32 random bytes, made once
@@ -154,7 +156,7 @@ CREATE TABLE candidate (
     not_before_us    INTEGER NOT NULL,
     row_digest       BLOB NOT NULL,
     PRIMARY KEY (tenant_id, workflow_id, candidate_id)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- running -> validated -> activated ; running -> failed | rejected | quarantined | fenced
 CREATE TABLE attempt (
@@ -177,7 +179,7 @@ CREATE TABLE attempt (
     PRIMARY KEY (tenant_id, workflow_id, attempt_id),
     UNIQUE (tenant_id, workflow_id, candidate_id, number),
     FOREIGN KEY (tenant_id, workflow_id, candidate_id) REFERENCES candidate
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE segment (
     tenant_id     INTEGER NOT NULL,
@@ -199,7 +201,7 @@ CREATE TABLE segment (
     row_digest    BLOB NOT NULL,
     PRIMARY KEY (tenant_id, workflow_id, segment_id),
     CHECK (from_seq <= through_seq)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE summary (
     tenant_id       INTEGER NOT NULL,
@@ -231,7 +233,7 @@ CREATE TABLE summary (
     row_digest      BLOB NOT NULL,
     PRIMARY KEY (tenant_id, workflow_id, summary_no),
     UNIQUE (tenant_id, workflow_id, summary_id)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- Changes of the manifest against the base summary. The manifest is their fold along the chain of bases.
 CREATE TABLE dropped_ref (
@@ -261,7 +263,7 @@ CREATE TABLE lineage (
     chain        BLOB NOT NULL,
     PRIMARY KEY (tenant_id, workflow_id, lineage_seq),
     UNIQUE (tenant_id, workflow_id, op_key)
-) STRICT;
+) STRICT; -- a rowid table, as register_fact
 CREATE INDEX lineage_name ON lineage (tenant_id, workflow_id, name, kind, lineage_seq) WHERE name IS NOT NULL;
 CREATE INDEX lineage_generation ON lineage (tenant_id, workflow_id, view, generation) WHERE generation IS NOT NULL;
 
@@ -292,4 +294,4 @@ CREATE TABLE foreign_summary (
     detail      BLOB NOT NULL,
     row_digest  BLOB NOT NULL,
     PRIMARY KEY (tenant_id, workflow_id, key)
-) STRICT;
+) STRICT, WITHOUT ROWID;
