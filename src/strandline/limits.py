@@ -16,6 +16,7 @@ APPEND_EVENTS_MAX: Final = 10_000
 REFERENCE_CHARS_MAX: Final = 512
 REFERENCE_RULES_MAX: Final = 64  # patterns of a user, and JSON paths
 JSON_DEPTH_MAX: Final = 200
+UNPACKED_BYTES_MAX: Final = 64 * 1024 * 1024  # of one stored value: damaged bytes must not fill the memory
 PLAIN_BYTES_MAX: Final = 40  # what is smaller is stored as it is: deflating would not shrink it
 LOG_PAGE_EVENTS: Final = 512
 
@@ -77,6 +78,7 @@ VERIFY_PROBLEMS_MAX: Final = 1_000
 STORE_BUSY_TIMEOUT_S: Final = 30.0
 STORE_READERS_MAX: Final = 8
 STORE_SCOPES_MAX: Final = 10_000  # workflows whose row ids are remembered
+STORE_TURN_CHECK_S: Final = 1.0  # how often one who waits looks whether the turn was lost
 GROUP_COMMIT_WRITES_MAX: Final = 64  # writes that share one commit
 GROUP_COMMIT_AGE_S: Final = 0.05  # a group that has been open for so long takes no further write
 

@@ -350,10 +350,6 @@ class LineageFacet(Protocol):
         """Return the entries with lineage_seq > after, in order."""
         ...
 
-    def count(self, after: int) -> int:
-        """Return how many entries have a lineage_seq > after."""
-        ...
-
     def moved_to(self, view: str) -> int:
         """Return the highest generation that the view's pointer was moved to; 0: it was never moved."""
         ...

@@ -3,6 +3,8 @@
 Checked by round trips over generated events, by every single flipped bit of one, and by the shape of the wire form.
 """
 
+import zlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +23,7 @@ from strandline.codec import (
     unfold,
 )
 from strandline.codec.packing import compress, decompress
+from strandline.limits import UNPACKED_BYTES_MAX
 from strandline.model.event import Basis, BodyFormat, Envelope, EventKind, Role, Sighting, StoredEvent
 
 SALT = bytes(range(16))
@@ -183,6 +186,14 @@ def test_damaged_packed_bytes_are_told_so(damage):
     assert data[0] == 1
     with pytest.raises(strandline.CorruptRecordError):
         unfold(damage(data), "a column")
+
+
+def test_packed_bytes_that_hold_too_much_are_told_so():
+    """I22: a few damaged bytes can say that a gigabyte follows; no more than UNPACKED_BYTES_MAX is unpacked."""
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    bomb = deflate.compress(bytes(UNPACKED_BYTES_MAX + 1)) + deflate.flush()
+    with pytest.raises(strandline.CorruptRecordError, match="too much"):
+        decompress(1, bomb, "place")
 
 
 def test_an_empty_column_is_no_packed_bytes():

@@ -294,6 +294,50 @@ def test_the_read_that_needs_a_row_misses_it(copy, statement, read):
         read(workflow_of(db))
 
 
+def test_an_older_row_of_a_view_does_not_bring_its_memory_back(whole, tmp_path):
+    """I15, the third incident: a row that was once true, with its own digest, is not what the lineage says now."""
+    with closing(sqlite3.connect(whole)) as connection:
+        older = connection.execute("SELECT * FROM view_head").fetchone()
+    path = tmp_path / "store.db"
+    shutil.copy(whole, path)
+    with open_store("sqlite", tmp_path) as db:
+        assert workflow_of(db).compact(220, quiet).outcome == "activated"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"INSERT OR REPLACE INTO view_head VALUES ({','.join('?' * len(older))})", older)
+        connection.commit()
+    with strandline.open(path) as db:
+        wf = workflow_of(db)
+        for read in (wf.context, wf.recover, lambda: wf.compact(200, quiet)):
+            with pytest.raises(strandline.CorruptRecordError, match="generation 3"):
+                read()
+
+
+@pytest.mark.parametrize("change", ["name = 'mbin'", "kind = 'fence'", "lineage_seq = 999", "view = 'x'"])
+def test_a_damaged_entry_hides_no_checkpoint(copy, change):
+    """I15: the newest checkpoint is never passed over in silence for an older one."""
+    newest = "(SELECT max(lineage_seq) FROM lineage WHERE kind = 'checkpoint')"
+    path, count = copy(f"UPDATE lineage SET {change} WHERE lineage_seq = {newest}")
+    assert count == 1
+    with (
+        strandline.open(path) as db,
+        pytest.raises((strandline.CorruptRecordError, strandline.SummaryReconciliationError)),
+    ):
+        workflow_of(db).recover()
+
+
+def test_an_open_call_does_not_vanish(tmp_path):
+    """I8: the register lost the row of a call; no context and no recovery is given without it."""
+    with open_store("sqlite", tmp_path) as db:
+        workflow_of(db).append([strandline.tool_call("c1", "pay", {}), strandline.note("x")])
+    with closing(sqlite3.connect(tmp_path / "store.db")) as connection:
+        connection.execute("DELETE FROM register_fact")
+        connection.commit()
+    with strandline.open(tmp_path / "store.db") as db:
+        for read in (workflow_of(db).context, workflow_of(db).recover):
+            with pytest.raises(strandline.CorruptRecordError, match="0 facts hold, and 1 were written"):
+                read()
+
+
 def contents(path):
     """Return all that can be read, or what went wrong."""
     try:

@@ -225,13 +225,13 @@ def test_an_interrupted_wait_forgets_no_group(queue, watched, monkeypatch):
     """I2: the one who waits is interrupted just when the group was left open for it; the others get their commit."""
     line = Line(queue)
     gate = held(line, 1)
-    wait_for = queue._turn.wait_for
+    wait_for = queue._changed.wait_for
 
     def interrupted(predicate, timeout):
         wait_for(predicate, timeout)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(queue._turn, "wait_for", interrupted)
+    monkeypatch.setattr(queue._changed, "wait_for", interrupted)
     line.put(2)
     gate.set()
     outcomes = line.end()
@@ -306,3 +306,103 @@ def test_the_queue_is_made_anew_after_a_fork(tmp_path):
         assert [event.text for event in wf.events(1)] == ["before", "in the child", "after"]
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize("step", range(12))
+def test_an_interrupt_at_any_statement_leaves_no_half_and_no_lock(queue, watched, monkeypatch, step, before):
+    """I1, I2: a signal falls just before or after any statement; what is there then is whole, and all can write."""
+    real, left = watched.execute, [step]
+
+    def interrupted(statement, *values):
+        left[0] -= 1
+        if left[0] == -1 and before:
+            raise KeyboardInterrupt
+        done = real(statement, *values)
+        if left[0] == -1:
+            raise KeyboardInterrupt
+        return done
+
+    def pair(who):
+        with queue.write() as connection:
+            connection.execute("INSERT INTO t VALUES (?)", (who,))
+            if who == 33:
+                raise KeyError(who)
+            connection.execute("INSERT INTO t VALUES (?)", (-who,))
+
+    line = Line(queue)
+    gate = held(line, 100)
+    monkeypatch.setattr(watched, "execute", interrupted)
+    for who in (1, 2, 3):
+        line.put(who, lambda who=who: watched.execute("INSERT INTO t VALUES (?)", (-who,)))
+    gate.set()
+    outcomes = line.end()
+    monkeypatch.setattr(watched, "execute", real)
+    assert not watched.in_transaction
+    with pytest.raises(KeyError):
+        pair(33)
+    pair(7)
+    there = set(rows(watched))
+    assert {7, -7} <= there
+    assert 33 not in there
+    for who in (1, 2, 3):
+        assert (who in there) == (-who in there)
+        assert outcomes[who] != "done" or who in there
+
+
+def test_closing_waits_for_who_writes(tmp_path):
+    """A connection is never closed under a thread that works on it; who comes later is told so."""
+    db = strandline.open(tmp_path / "s.db")
+    wf = db.tenant("acme").workflow("release")
+    wf.append(strandline.note("first"))
+    begun, outcomes = threading.Barrier(9), []
+
+    def work(name):
+        begun.wait(PATIENCE_S)
+        try:
+            for number in range(10_000):
+                wf.append(strandline.note(f"{name} {number}"))
+        except strandline.StoreUnavailableError as error:
+            outcomes.append(str(error))
+
+    threads = [threading.Thread(target=work, args=(f"t{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    begun.wait(PATIENCE_S)
+    db.close()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+    assert len(outcomes) == 8
+    assert all("is closed" in outcome for outcome in outcomes)
+    with strandline.open(tmp_path / "s.db") as again:
+        assert again.verify().ok
+
+
+def test_a_fork_while_another_thread_writes_leaves_a_child_that_can_write(tmp_path):
+    """DESIGN §5: the fork waits for the write that is under way, so no lock without an owner is inherited."""
+    with strandline.open(tmp_path / "s.db") as db:
+        wf = db.tenant("acme").workflow("release")
+        wf.append(strandline.note("first"))
+        stop = threading.Event()
+
+        def work():
+            while not stop.is_set():
+                wf.append(strandline.note("on and on"))
+
+        writer = threading.Thread(target=work)
+        writer.start()
+        try:
+            for number in range(4):
+                child = multiprocessing.get_context("fork").Process(
+                    target=lambda number=number: wf.append(strandline.note(f"child {number}"))
+                )
+                child.start()
+                child.join(PATIENCE_S)
+                assert child.exitcode == 0
+        finally:
+            stop.set()
+            writer.join(PATIENCE_S)
+        texts = [event.text for event in wf.events(1)]
+        assert [text for text in texts if text.startswith("child")] == [f"child {number}" for number in range(4)]
+        assert db.verify().ok

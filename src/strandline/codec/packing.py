@@ -7,7 +7,7 @@ from typing import Final
 
 from strandline.codec.dictionary import WORDS
 from strandline.errors import CorruptRecordError
-from strandline.limits import PLAIN_BYTES_MAX
+from strandline.limits import PLAIN_BYTES_MAX, UNPACKED_BYTES_MAX
 
 PLAIN: Final = 0
 DEFLATED: Final = 1
@@ -42,11 +42,11 @@ def decompress(codec: int, data: bytes, place: str, known: bytes = b"") -> bytes
         raise CorruptRecordError(f"unknown codec {codec}", place=place)
     inflate = zlib.decompressobj(_RAW, zdict=WORDS + known)
     try:
-        plain = inflate.decompress(data)
+        plain = inflate.decompress(data, UNPACKED_BYTES_MAX)
     except zlib.error as error:
         raise CorruptRecordError(f"the packed bytes are damaged: {error}", place=place) from error
     if not inflate.eof or inflate.unused_data:
-        raise CorruptRecordError("the packed bytes end too early, or too late", place=place)
+        raise CorruptRecordError("the packed bytes end too early, or too late, or hold too much", place=place)
     return plain
 
 

@@ -28,17 +28,18 @@ def next_seq(tx: Transaction) -> int:
     return tx.log.head().lineage_seq + 1
 
 
-def read_entries(env: Environment, tx: Transaction) -> Iterator[LineageEntry]:
-    """Yield the whole lineage in order, checked.
+def read_entries(tx: Transaction, workflow: str, after: int = 0) -> Iterator[LineageEntry]:
+    """Yield the lineage behind an entry in order, checked up to its end.
 
     Raises:
         CorruptRecordError: an entry is missing, damaged or out of place (I13).
     """
     head = tx.log.head()
-    chain, expected = EMPTY_CHAIN, 1
+    before = tx.lineage.read(after - 1, 1) if after else []
+    chain, expected = before[0].chain if before else EMPTY_CHAIN, after + 1
     while page := tx.lineage.read(expected - 1, LINEAGE_PAGE_ENTRIES):
         for entry in page:
-            place = f"lineage {expected} of {env.scope.workflow!r}"
+            place = f"lineage {expected} of {workflow!r}"
             if entry.lineage_seq != expected:
                 raise CorruptRecordError("the entry is missing", place=place)
             if chain_record(chain, replace(entry, chain=b"")) != entry.chain:
@@ -48,7 +49,7 @@ def read_entries(env: Environment, tx: Transaction) -> Iterator[LineageEntry]:
     if (expected - 1, chain) != (head.lineage_seq, head.lineage_chain):
         raise CorruptRecordError(
             f"the lineage ends at {expected - 1}, its head says {head.lineage_seq}",
-            place=f"lineage of {env.scope.workflow!r}",
+            place=f"lineage of {workflow!r}",
         )
 
 
@@ -67,4 +68,4 @@ def check_entry(tx: Transaction, entry: LineageEntry) -> None:
 def list_entries(env: Environment) -> list[LineageEntry]:
     """Return the whole lineage of the workflow, in order."""
     with env.store.read(env.scope) as tx:
-        return list(read_entries(env, tx))
+        return list(read_entries(tx, env.scope.workflow))

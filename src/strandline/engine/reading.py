@@ -123,18 +123,16 @@ def find_view(tx: Transaction, name: str, scope_text: str) -> ViewHead:
 
     Raises:
         TenantScopeError: no such view.
-        CorruptRecordError: it was there once.
+        CorruptRecordError: it does not stand where the lineage says.
     """
     view = tx.views.get(name)
-    if view is None:
-        if name == DEFAULT_VIEW:
-            moved = tx.lineage.moved_to(name)
-            if moved:
-                reason = f"its pointer was moved to generation {moved}, and its row is missing"
-                raise CorruptRecordError(reason, place=f"view {name!r} of {scope_text}")
-            return UNWRITTEN_MAIN
+    if view is None and name != DEFAULT_VIEW:
         raise TenantScopeError(f"{scope_text} has no view {name!r}")
-    return view
+    moved, found = tx.lineage.moved_to(name), view or UNWRITTEN_MAIN
+    if moved != found.generation:  # the row is gone, or an older one stands in its place
+        reason = f"its pointer was moved to generation {moved}, and its row says {found.generation}"
+        raise CorruptRecordError(reason, place=f"view {name!r} of {scope_text}")
+    return found
 
 
 def read_summary(tx: Transaction, view: ViewHead, *, texts_only: bool = False) -> Summary | None:
@@ -201,6 +199,7 @@ def read_view(env: Environment, tx: Transaction, name: str) -> ContextView:
     view = find_view(tx, name, str(env.scope))
     summary = read_summary(tx, view, texts_only=True)
     check_reach(view, head.revision, env.scope.workflow)
+    check_register_whole(tx)
     events = read_log(tx, view.watermark + 1, head.revision, env.scope.workflow)
     tail = tuple(to_source(event, env.counter) for event in visible(view, events))
     return ContextView(
@@ -239,7 +238,7 @@ def register_event(event: Event) -> RegisterEvent:
 
 
 def check_register_whole(tx: Transaction) -> None:
-    """Check that no fact that holds is missing, before a summary speaks of them (I10).
+    """Check that no fact that holds is missing, before a summary or a context speaks of them (I8, I10).
 
     Raises:
         CorruptRecordError: one is.

@@ -82,7 +82,7 @@ class _WorkflowCheck:
         moves: dict[str, int] = {}
         generations: dict[str, int] = {}
         erasures = 0
-        for entry in read_entries(self._env, tx):
+        for entry in read_entries(tx, self._env.scope.workflow):
             erasures += entry.kind is LineageKind.ERASURE
             if entry.kind is LineageKind.CHECKPOINT:
                 self._checkpointed[entry.lineage_seq] = entry.digest

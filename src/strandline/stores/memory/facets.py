@@ -287,9 +287,6 @@ class MemoryLineage(Facet):
         last = max((entry.lineage_seq for entry in self._tables.lineage.newest(self._moment, "order", ONLY)), default=0)
         return [_detached(row) for row in self._tables.lineage.range(self._moment, "order", after + 1, last, limit)]
 
-    def count(self, after: int) -> int:
-        return sum(entry.lineage_seq > after for entry in self._tables.lineage.all(self._moment))
-
     def moved_to(self, view: str) -> int:
         moves = (entry for entry in self._tables.lineage.all(self._moment) if entry.kind is not LineageKind.CHECKPOINT)
         return max((entry.generation or 0 for entry in moves if entry.view == view), default=0)

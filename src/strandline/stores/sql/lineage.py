@@ -37,10 +37,6 @@ class SqlLineage:
     def read(self, after: int, limit: int) -> list[LineageEntry]:
         return [_to_entry(row) for row in self._session.rows("lineage", after=after, limit=limit)]
 
-    def count(self, after: int) -> int:
-        count: int = self._session.rows("count_lineage", after=after)[0][0]
-        return count
-
     def moved_to(self, view: str) -> int:
         return self._session.rows("lineage_move", view=view)[0][0] or 0
 

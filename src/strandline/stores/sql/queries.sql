@@ -288,9 +288,6 @@ SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, resto
 FROM lineage WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND lineage_seq > :after
 ORDER BY lineage_seq LIMIT :limit
 
--- name: count_lineage
-SELECT count(*) FROM lineage WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND lineage_seq > :after
-
 -- name: lineage_move
 SELECT max(generation) FROM lineage
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view = :view AND generation IS NOT NULL

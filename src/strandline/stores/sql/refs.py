@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Final
 
 from strandline.codec import decode_varints, encode_varints, fold, keyed_number, pack, unfold, unpack
@@ -87,11 +87,10 @@ class SqlRefs:
         for candidate in texts:
             if self._proof(ref_id, candidate) == proof:
                 return candidate
-        self._check_key(digest, ref_id, proof)
+        self._check_key(digest, ref_id, proof, self.texts([ref_id]).get(ref_id))
         return None
 
-    def _check_key(self, digest: int, ref_id: int, proof: int) -> None:
-        text = self.texts([ref_id]).get(ref_id)
+    def _check_key(self, digest: int, ref_id: int, proof: int, text: str | None) -> None:
         if text is None or (digest, proof) != (self._digest(text), self._proof(ref_id, text)):
             raise CorruptRecordError("the key of the reference is not that of its text", place=f"ref_key {ref_id}")
 
@@ -113,13 +112,14 @@ class SqlRefs:
             yield from enumerate(block.texts, start=block.first_id)
 
     def check_keys(self) -> None:
-        keys = 0
-        for digest, ref_id, proof in self._session.stream("all_ref_keys"):
-            self._check_key(digest, ref_id, proof)
-            keys += 1
-        texts = sum(text is not None for _, text in self.all_texts())
-        if keys != texts:
-            raise CorruptRecordError(f"{keys} keys for {texts} texts of references", place="ref_key")
+        texts = ((ref_id, text) for ref_id, text in self.all_texts() if text is not None)
+        keys = self._session.stream("all_ref_keys")  # by number, as the texts are
+        for held, key in zip_longest(texts, keys):
+            if held is None or key is None or held[0] != key[1]:
+                place = f"ref_key {held[0] if held else key[1]}"
+                raise CorruptRecordError("texts and keys of references are not the same ones", place=place)
+            digest, ref_id, proof = key
+            self._check_key(digest, ref_id, proof, held[1])
 
     def _block_of(self, ref_id: int) -> _Block | None:
         """Return the block that holds the number, or None."""
@@ -140,12 +140,12 @@ class SqlRefs:
         found: Seen = []
         rows = self._session.rows("sightings", ref_id=ref_id, through_seq=through_seq, limit=limit)
         for first_seq, data, proof in rows:
-            found += reversed(self._to_seen(ref_id, first_seq, data, proof))
+            found += _until(through_seq, self._to_seen(ref_id, first_seq, data, proof))
         if len(found) < limit:
             block = self._block_of(ref_id)
             if block is not None:
-                found += reversed(_decode_block(block)[ref_id - block.first_id])
-        return [(seq, declared) for seq, declared in found if seq <= through_seq][:limit]
+                found += _until(through_seq, _decode_block(block)[ref_id - block.first_id])
+        return found[:limit]
 
     def all_sightings(self) -> Iterator[tuple[int, int, bool]]:
         for block in map(self._to_block, self._session.stream("all_ref_blocks")):
@@ -175,6 +175,11 @@ class SqlRefs:
 
     def _keyed(self, purpose: bytes, data: bytes) -> int:
         return keyed_number(self._session.digest_key, purpose, self._place + data)
+
+
+def _until(through_seq: int, seen: Seen) -> Seen:
+    """Return what was seen at or before a seq, newest first."""
+    return [(seq, declared) for seq, declared in reversed(seen) if seq <= through_seq]
 
 
 def _encode_seen(seen: Seen, base: int) -> bytes:

@@ -24,6 +24,7 @@ from strandline.stores.sqlite.group_commit import GroupCommit
 from strandline.stores.sqlite.session import QUERIES, SqliteSession, map_error
 
 APPLICATION_ID = 0x5374726E  # "Strn" in the file's header
+_INHERITED: list[object] = []  # connections of a parent process: SQLite forbids a child to use them, or to close them
 _DURABILITY = {"full": "FULL", "normal": "NORMAL"}
 
 
@@ -214,8 +215,9 @@ class SqliteStore:
     def _check_open(self) -> None:
         if self._closed:
             raise StoreUnavailableError(f"{self._path}: the store is closed", hint="Open it again.")
-        if os.getpid() != self._process:  # SQLite connections must not cross a fork
+        if os.getpid() != self._process:
             self._process = os.getpid()
+            _INHERITED.append((self._readers, self._writer))
             self._readers, self._writer = [], None
             self._pool_lock, self._reader_slots = threading.Lock(), threading.BoundedSemaphore(STORE_READERS_MAX)
             self._writes = GroupCommit(self._path, self._clock, self._open_writer)
@@ -265,15 +267,18 @@ class SqliteStore:
             ]
 
     def close(self) -> None:
-        """Close all connections; calling it again does nothing."""
+        """Close all connections; calling it again does nothing. Who is writing ends his write before."""
         self._closed = True
+        if os.getpid() != self._process:
+            return
         with self._pool_lock:
             readers, self._readers = self._readers, []
         for connection in readers:
             connection.close()
-        if self._writer is not None and os.getpid() == self._process:
-            self._writer.close()
-        self._writer = None
+        with suppress(StoreUnavailableError), self._writes.alone():  # who writes for too long keeps his connection
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                writer.close()
 
 
 def _make_private(path: Path) -> None:

@@ -92,6 +92,18 @@ class RefLaws(StoreLaws):
             assert tx.refs.sightings(2, FAR, 10) == [(3, True)]
             assert tx.refs.sightings(3, FAR, 10) == [(7, True), (6, False)]
 
+    def test_a_batch_that_saw_it_often_hides_no_earlier_one(self, store: Store) -> None:
+        """C4: an older sighting is found behind a batch that lies partly after the seq that is asked for."""
+        with store.write(SCOPE) as tx:
+            append(tx, 60)
+            tx.refs.add(["a"], 1, [(1, 1, True)])
+            tx.refs.add([], 2, [(1, seq, False) for seq in range(10, 50)])
+        with store.read(SCOPE) as tx:
+            for through in (9, 10, 11, 30, 49, 60):
+                expected = [(seq, False) for seq in range(min(through, 49), 9, -1)] + [(1, True)]
+                for limit in (1, 5, 20, 41, 100):
+                    assert tx.refs.sightings(1, through, limit) == expected[:limit]
+
     def test_all_sightings_are_there(self, store: Store) -> None:
         """I9: `verify` recounts the manifest from them: all of them, as (seq, ref_id, declared), in any order."""
         with store.write(SCOPE) as tx:

@@ -265,7 +265,8 @@ CREATE TABLE lineage (
     UNIQUE (tenant_id, workflow_id, op_key)
 ) STRICT; -- a rowid table, as register_fact
 CREATE INDEX lineage_name ON lineage (tenant_id, workflow_id, name, kind, lineage_seq) WHERE name IS NOT NULL;
-CREATE INDEX lineage_generation ON lineage (tenant_id, workflow_id, view, generation) WHERE generation IS NOT NULL;
+CREATE INDEX lineage_move ON lineage (tenant_id, workflow_id, view, generation)
+    WHERE generation IS NOT NULL AND kind <> 'checkpoint';
 
 CREATE TABLE checkpoint (
     tenant_id    INTEGER NOT NULL,
