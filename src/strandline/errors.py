@@ -81,7 +81,7 @@ class ImportFormatError(InvalidInputError):
 class TenantScopeError(StrandlineError):
     """A call needs a tenant and a workflow, each a valid name (I21)."""
 
-    hint = "Names have 1 to 200 characters, no control characters and no outer spaces; a view must have been defined."
+    hint = "Names have 1 to 200 characters, no control characters and no outer spaces."
 
 
 class IdempotencyConflictError(StrandlineError):

@@ -75,8 +75,11 @@ def test_a_pattern(run):
     assert [row["ref"] for row in found["refs"] if row["class"] == "seat"] == ["12A"]
     assert found["not_taken"][0]["why"] == "it is no token of its own in 'at 12A, 13A-x'"
     bad = run("refs", "a.txt", "--pattern", r"seat=(a)\1")
-    assert bad.exit_code == 1
+    assert bad.exit_code == 2
     assert "pattern 'seat': invalid escape sequence" in bad.stderr
+    assert "hint: Patterns have RE2's syntax" in bad.stderr
+    Path("rules.toml").write_text("[patterns]\nseat = '(a)\\1'\n")
+    assert run("refs", "a.txt", "--refs-config", "rules.toml").exit_code == 1
 
 
 def test_the_rules_of_a_file_hold_for_append_and_import(run, monkeypatch):
@@ -122,6 +125,14 @@ def test_an_option_that_names_no_rule_is_a_usage_error(run, option, text):
     done = run("refs", "a.txt", option, text)
     assert done.exit_code == 2
     assert "is not NAME=RULE" in done.stderr
+
+
+@pytest.mark.parametrize(("option", "text"), [("--json-path", "x=a b"), ("--off", "numbers")])
+def test_a_rule_of_an_option_that_is_none_is_a_usage_error(run, option, text):
+    Path("a.txt").write_text("x")
+    done = run("refs", "a.txt", option, text)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: Invalid value: ")
 
 
 def test_a_rule_given_twice_is_a_usage_error(run):

@@ -350,8 +350,8 @@ def test_the_command_exits_by_the_worst(run: Run, store: Path, tmp_path: Path) -
     assert run("--store", tmp_path / "none.db").exit_code == 7
     (tmp_path / "x.db").write_bytes(b"x" * 200)
     assert run("--store", tmp_path / "x.db").exit_code == 8
-    assert run("--store", "").exit_code == 1
-    assert run("--store", ":memory:").exit_code == 1
+    assert run("--store", "").exit_code == 2
+    assert run("--store", ":memory:").exit_code == 2
     assert run("--store", store, "--workflow", "w").exit_code == 2
 
 

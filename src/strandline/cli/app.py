@@ -71,12 +71,13 @@ def root(
 
 
 app.command("import")(command(import_transcript, FILE_STEM))
-app.command("append")(command(append, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
+app.command("append")(command(append, f"{FILE_STEM}; else {ONLY_WORKFLOW}", ("view",)))
 app.command("compact")(command(compact, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
 app.command("compare")(command(compare, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
-for verb in (context, checkpoint, recover, recall, manifest, lineage):
-    app.command(verb.__name__)(command(verb))
+for verb in (context, checkpoint, recover, recall, manifest):
+    app.command(verb.__name__)(command(verb, unused=("refs_config",)))
+app.command("lineage")(command(lineage, unused=("view", "refs_config")))
 app.command("refs")(refs)
-app.command("verify")(command(verify, "all of the store"))
-app.command("doctor")(command(doctor, "all of the store"))
+app.command("verify")(command(verify, "all of the store", ("view", "refs_config")))
+app.command("doctor")(command(doctor, unused=("tenant", "workflow", "view", "refs_config")))
 app.add_typer(bench, name="bench")

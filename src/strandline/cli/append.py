@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from strandline.cli.command import Answer, Target, number
+from strandline.cli.command import Answer, Target, number, refused
 from strandline.cli.output import count, pick, span
 from strandline.cli.spool import is_stdin, spooled
 
@@ -19,9 +19,14 @@ Events = Annotated[
     Path | None,
     typer.Argument(metavar="FILE", help="Our own JSONL, or OpenAI messages; - is stdin.", show_default=False),
 ]
+_OF_ONE_REF: Final = ("pin", "unpin")
+_FIELDS_HINT: Final = (
+    "The fields text, subject, role, granter, ref are options; see `strandline append --help`. "
+    "`strandline append -` takes all others, as JSON."
+)
 _KIND_HELP: Final = (
-    "message, thinking, note, decision, failed_attempt, issue, resolve, constraint, lift_constraint, approval, revoke "
-    "or release_artifact; other kinds: FILE or -.  [default: message]"
+    "message, thinking, note, decision, failed_attempt, issue, resolve, constraint, lift_constraint, approval, revoke, "
+    "pin, unpin or release_artifact; other kinds: FILE or -.  [default: message]"
 )
 Kind = Annotated[str | None, typer.Option(metavar="KIND", help=_KIND_HELP)]
 Role = Annotated[
@@ -32,7 +37,8 @@ Subject = Annotated[str | None, typer.Option(metavar="NAME", help="What it speak
 Granter = Annotated[str | None, typer.Option(metavar="NAME", help="Who gave an approval.")]
 Key = Annotated[str | None, typer.Option(metavar="KEY", help="Names the event: given again, nothing is added.")]
 Actor = Annotated[str | None, typer.Option(metavar="NAME", help="Who states it.")]
-Refs = Annotated[list[str] | None, typer.Option("--ref", metavar="REF", help="A declared reference. Repeatable.")]
+_REF_HELP: Final = "A declared reference; with the kind pin or unpin, the one that is meant. Repeatable."
+Refs = Annotated[list[str] | None, typer.Option("--ref", metavar="REF", help=_REF_HELP)]
 Expected = Annotated[int | None, typer.Option(metavar="N", parser=number(0), help="Refuse at another revision.")]
 
 
@@ -72,6 +78,7 @@ def append(
 
 def _stated(record: dict[str, object]) -> NewEvent:
     """Make one event from options, by the rules for a line of a file."""
+    from strandline.engine.append import prepare
     from strandline.errors import ImportFormatError, InvalidInputError
     from strandline.transcripts.jsonl import read_event
     from strandline.transcripts.lines import Line
@@ -79,10 +86,18 @@ def _stated(record: dict[str, object]) -> NewEvent:
     record.setdefault("kind", "message")
     if record["kind"] == "message":
         record.setdefault("role", "user")
+    if record["kind"] in _OF_ONE_REF and isinstance(refs := record.pop("refs", None), list):
+        if len(refs) > 1:
+            raise typer.BadParameter(f"a {record['kind']} takes one reference, not {len(refs)}", param_hint="--ref")
+        record["ref"] = refs[0]
     try:
-        return read_event(Line(1, 0, json.dumps(record).encode(), ended=True))
+        event = read_event(Line(1, 0, json.dumps(record).encode(), ended=True))
+        prepare(event)
     except ImportFormatError as error:
-        raise InvalidInputError(f"{error.reason}; nothing was appended") from error
+        raise refused(InvalidInputError(f"{error.reason}; nothing was appended", hint=_FIELDS_HINT)) from error
+    except InvalidInputError as error:
+        raise refused(error) from error
+    return event
 
 
 def _read(file: Path) -> list[NewEvent]:

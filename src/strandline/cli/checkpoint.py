@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from strandline.cli.command import Answer, CheckpointName, Target, number
+from strandline.cli.command import Answer, CheckpointName, Target, as_usage, number
 from strandline.cli.output import count, pick, plain
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 
@@ -40,8 +41,13 @@ def checkpoint(
     if context_free and basis is not None:
         raise typer.BadParameter("give a basis or --context-free, not both", param_hint="--basis")
     made_from = _parse_basis(basis, target.view) if basis is not None else None
-    value = _read_state(state)
-    with target.open() as workflow:
+    from strandline.codec import encode_json
+
+    literal = not state.startswith("@")
+    with as_usage("--state") if literal else nullcontext():
+        value = _read_state(state)
+        encode_json(value)
+    with target.open(may_be_new=True) as workflow:
         if made_from is None and not context_free:
             made_from = workflow.basis()
         made = workflow.checkpoint(value, turn, basis=made_from, name=name, context_free=context_free)
@@ -82,4 +88,5 @@ def _read_state(given: str) -> object:
         reason = str(error)
     else:
         return state
-    raise InvalidInputError(f"the state in {source!r}: {reason}; nothing was written")
+    where = f"the state in {source!r}: " if source != "--state" else ""
+    raise InvalidInputError(f"{where}{reason}; nothing was written")

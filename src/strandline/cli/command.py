@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import inspect
+import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Concatenate, Final, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Concatenate, Final, ParamSpec, get_args
 
 import typer
 
 from strandline.cli.failures import report_described
 from strandline.cli.output import emit, facts_of, tell, to_json
 from strandline.cli.reference_rules import rules_of
+from strandline.errors import InvalidInputError, SummaryReconciliationError, TenantScopeError
 from strandline.limits import CONTEXT_BUDGET_TOKENS, CONTEXT_BUDGET_TOKENS_MIN
 from strandline.model.ids import DEFAULT_TENANT, DEFAULT_VIEW, check_name
 
@@ -39,10 +43,40 @@ def number(least: int, most: int = COUNT_MAX) -> Callable[[str], int]:
     return parse
 
 
+def named(what: str) -> Callable[[str], str]:
+    """Return a parser for names."""
+
+    def parse(text: str) -> str:
+        try:
+            return check_name(what, text)
+        except TenantScopeError as error:
+            raise refused(error) from error
+
+    return parse
+
+
+def refused(error: TenantScopeError | InvalidInputError, option: str | None = None) -> typer.BadParameter:
+    """Return the usage error that says the same of the value of an option."""
+    usage = typer.BadParameter(error.message, param_hint=option)
+    if error.hint != type(error).hint or isinstance(error, TenantScopeError):
+        usage.add_note(error.hint)
+    return usage
+
+
+@contextmanager
+def as_usage(option: str | None = None) -> Iterator[None]:
+    """Let input that is refused be a usage error: all of it comes from options and arguments."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise refused(error, option) from error
+
+
 ONLY_WORKFLOW: Final = "the store's only workflow"
 FILE_STEM: Final = "the file's name without suffix"
 _STORE_HELP: Final = "The store: a path, or sqlite:///PATH."
 _NO_STORE_HINT: Final = "`strandline import FILE` or `append` makes it; or name another with --store."
+_NO_WORKFLOW_HINT: Final = "Name another with --workflow or --tenant; `strandline import FILE` or `append` makes one."
 _NAMES_SHOWN_MAX: Final = 20
 _BUDGET_HELP: Final = f"Tokens of the context, at most.  [default: {CONTEXT_BUDGET_TOKENS}]"
 _REFS_CONFIG_HELP: Final = "Rules for references, TOML or JSON; the same wherever events are added or compacted."
@@ -52,7 +86,8 @@ RefsConfig = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, also on failure.")]
 Budget = Annotated[int | None, typer.Option(metavar="N", parser=number(CONTEXT_BUDGET_TOKENS_MIN), help=_BUDGET_HELP)]
-CheckpointName = Annotated[str, typer.Option("--name", metavar="NAME", help="Whose checkpoint: an agent, a thread.")]
+_NAME_HELP: Final = "Whose checkpoint: an agent, a thread."
+CheckpointName = Annotated[str, typer.Option("--name", metavar="NAME", parser=named("checkpoint"), help=_NAME_HELP)]
 Needs = Annotated[list[str] | None, typer.Option(metavar="REF", help="A ref that must stand verbatim. Repeatable.")]
 
 
@@ -61,18 +96,18 @@ class Target:
     """Which store, tenant, workflow and view a command works on: the options of every command."""
 
     store: Annotated[str, typer.Option(envvar="STRANDLINE_STORE", metavar="PATH", help=_STORE_HELP)] = "strandline.db"
-    tenant: Annotated[str, typer.Option(metavar="NAME", help="The tenant.")] = DEFAULT_TENANT
+    tenant: Annotated[str, typer.Option(metavar="NAME", parser=named("tenant"), help="The tenant.")] = DEFAULT_TENANT
     workflow: Annotated[str | None, typer.Option(metavar="NAME")] = None  # `command` adds the help
     view: Annotated[str, typer.Option(metavar="NAME", help="The view; only main in this version.")] = DEFAULT_VIEW
     refs_config: RefsConfig = None
     as_json: AsJson = False
-    found: bool = field(default=True, init=False)  # whether the store holds the workflow
 
     @contextmanager
-    def open(self, *, create: bool = False, file: Path | None = None) -> Iterator[Workflow]:
+    def open(self, *, create: bool = False, may_be_new: bool = False, file: Path | None = None) -> Iterator[Workflow]:
         """Open the workflow, settle its name, and close the store at the end.
 
-        `create` makes what is not there; the name of `file`, a transcript, stands for that of the workflow.
+        `create` makes what is not there; `may_be_new` takes a workflow that is not there as an empty one. The name of
+        `file`, a transcript, stands for that of the workflow.
         """
         if self.workflow is None and file is not None:
             self.workflow = file.stem
@@ -82,12 +117,35 @@ class Target:
             if self.workflow is None:
                 self.workflow = self._only(db, held)
             workflow = tenant.workflow(self.workflow)
-            self.found = self.workflow in held
-            if not create and not self.found:
-                others = "" if held else self._other_tenants(db)
-                said = f"tenant {self.tenant!r} holds no workflow {self.workflow!r}; it is taken as empty"
-                tell("warning", f"{said}; {others}" if others else said)
-            yield workflow
+            if not create and self.workflow not in held:
+                said = f"tenant {self.tenant!r} holds no workflow {self.workflow!r}; {self._there_is(db, held)}"
+                if not may_be_new:
+                    raise TenantScopeError(said, hint=_NO_WORKFLOW_HINT)
+                tell("warning", f"{said}; it is taken as empty")
+            try:
+                yield workflow
+            except SummaryReconciliationError as error:
+                error.hint = self._way_out(error) or error.hint
+                raise
+
+    def _way_out(self, error: SummaryReconciliationError) -> str:
+        """Return the commands that answer a refusal for want of a reference, where an event holds it."""
+        if error.missing_ref is None or error.last_known is None:
+            return ""
+        given = {"store": self.store, "tenant": self.tenant, "workflow": self.workflow}
+        usual = {"store": os.environ.get("STRANDLINE_STORE") or "strandline.db", "tenant": DEFAULT_TENANT}
+        where = "".join(
+            f" --{name} {shlex.quote(str(value))}" for name, value in given.items() if value != usual.get(name)
+        )
+        ref = shlex.quote(error.missing_ref)
+        pin = f"--ref={ref}" if ref.startswith("-") else f"--ref {ref}"
+        return (
+            f"Read it: `strandline recall{where} -- {ref}`. If it still holds, pin it: "
+            f"`strandline append{where} --kind pin {pin}`. Then run this again. Nothing was overwritten."
+        )
+
+    def _there_is(self, db: Strandline, held: Sequence[str]) -> str:
+        return f"it holds {_listed(held)}" if held else self._other_tenants(db) or "the store is empty"
 
     def _only(self, db: Strandline, held: Sequence[str]) -> str:
         """Return the only workflow of the tenant, or say which there are."""
@@ -110,12 +168,15 @@ class Target:
     def open_store(self, *, create: bool = False) -> Strandline:
         """Open the store; names are checked before anything is created."""
         import strandline
+        from strandline.client.blocking import path_of
 
-        check_name("tenant", self.tenant)
+        with as_usage("--store"):
+            path_of(self.store)
         if self.workflow is not None:
-            check_name("workflow", self.workflow)
+            check_name("workflow", self.workflow)  # that of a file, too
         if self.view != DEFAULT_VIEW:
-            raise strandline.TenantScopeError(f"tenant {self.tenant!r} has no view {self.view!r}")
+            said = f"tenant {self.tenant!r} has no view {self.view!r}"
+            raise TenantScopeError(said, hint=f"This version has the view {DEFAULT_VIEW!r} only.")
         try:
             return strandline.open(self.store, create=create, references=rules_of(self.refs_config))
         except strandline.StoreUnavailableError as error:
@@ -148,15 +209,21 @@ class Answer:
     code: int = 0
 
 
-def command(verb: Callable[Concatenate[Target, P], Answer], workflow: str = ONLY_WORKFLOW) -> Callable[..., None]:
-    """Return the command of a verb: its own options, then those of `Target`; `workflow` says which it takes unnamed."""
+def command(
+    verb: Callable[Concatenate[Target, P], Answer], workflow: str = ONLY_WORKFLOW, unused: Sequence[str] = ()
+) -> Callable[..., None]:
+    """Return the command of a verb: its own options, then those of `Target`; `workflow` says which it takes unnamed.
+
+    Every command takes all options of `Target`; its help leaves out those that are `unused`.
+    """
     own = list(inspect.signature(verb, eval_str=True).parameters.values())[1:]
     shared = list(inspect.signature(Target, eval_str=True).parameters.values())
-    named = typer.Option(metavar="NAME", help=f"The workflow.  [default: {workflow}]")
+    which = typer.Option(metavar="NAME", parser=named("workflow"), help=f"The workflow.  [default: {workflow}]")
     shared = [
-        option.replace(annotation=Annotated[str | None, named]) if option.name == "workflow" else option
+        option.replace(annotation=Annotated[str | None, which]) if option.name == "workflow" else option
         for option in shared
     ]
+    shared = [_hidden(option) if option.name in unused else option for option in shared]
 
     def run(**options: object) -> None:
         target = Target(**{option.name: options.pop(option.name) for option in shared})  # type: ignore[arg-type]
@@ -167,6 +234,14 @@ def command(verb: Callable[Concatenate[Target, P], Answer], workflow: str = ONLY
     run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # what typer reads
     run.__annotations__ = {option.name: option.annotation for option in options}
     return run
+
+
+def _hidden(option: inspect.Parameter) -> inspect.Parameter:
+    """Return an option that is taken and not shown."""
+    kind, shown = get_args(option.annotation)
+    unseen = copy(shown)
+    unseen.hidden = True
+    return option.replace(annotation=Annotated[kind, unseen])
 
 
 def show(answer: Answer, *, as_json: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from strandline.cli.command import Answer, Target
+from strandline.cli.command import Answer, Target, as_usage
 from strandline.cli.failures import CORRUPT, UNAVAILABLE
 from strandline.cli.output import count, pick, table_of
 from strandline.model.diagnosis import CheckStatus, Trouble
@@ -27,7 +27,8 @@ def doctor(target: Target, deep: Deep = False) -> Answer:
 
     if target.workflow is not None:
         raise typer.BadParameter("doctor looks at the whole store", param_hint="--workflow")
-    checks = diagnose(target.store, deep=deep)
+    with as_usage("--store"):
+        checks = diagnose(target.store, deep=deep)
     failures = [check for check in checks if check.status is CheckStatus.FAIL]
     warnings = [check for check in checks if check.status is CheckStatus.WARN]
     value: dict[str, object] = {

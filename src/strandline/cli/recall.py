@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from strandline.cli.command import Answer, Target, number
+from strandline.cli.command import Answer, Target, as_usage, number
 from strandline.cli.output import count, plain
 from strandline.limits import RECALL_HITS_MAX
 
@@ -22,8 +22,11 @@ _EXCERPT_CHARS: Final = 400  # before the reference, and behind it
 
 
 def recall(target: Target, ref: Ref, limit: Limit = RECALL_HITS_MAX) -> Answer:
-    """Print the events that hold a reference."""
-    with target.open() as workflow:
+    """Print the events that hold a reference.
+
+    None is no failure: the exit code is 0, and `hits` of --json is empty.
+    """
+    with target.open() as workflow, as_usage():
         hits = workflow.recall(ref, limit)
     more = "; there may be more" if len(hits) == limit else ""
     return Answer(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from strandline.cli.command import Answer, Budget, CheckpointName, Needs, Target
+from strandline.cli.command import Answer, Budget, CheckpointName, Needs, Target, as_usage
 from strandline.cli.context import context_object, provenance
 from strandline.cli.output import count, pick, to_json
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
@@ -38,7 +38,7 @@ def recover(
 
     Prints the state on stdout, and nothing there if none is restored; what happened and why, on stderr.
     """
-    with target.open() as workflow:
+    with target.open(may_be_new=True) as workflow, as_usage():
         found = workflow.recover(needs or (), name=name, budget=budget, dry_run=dry_run, prior_state=prior_state)
         entries = workflow.lineage() if found.turn is None else []
     restored, why, hints = found.kind == "restore", "", [_ANSWER] if found.open_calls else []

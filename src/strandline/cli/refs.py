@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from strandline.cli.command import Answer, AsJson, RefsConfig, show
+from strandline.cli.command import Answer, AsJson, RefsConfig, as_usage, show
 from strandline.cli.output import count, table_of
 from strandline.cli.reference_rules import rules_of
 
@@ -50,9 +50,14 @@ def refs(
     as_json: AsJson = False,
 ) -> None:
     """List the references of a file; test rules of your own."""
-    from strandline.client.patterns import references_with
+    from strandline.client.patterns import is_installed, references_with
 
-    rules = rules_of(refs_config, patterns or (), json_paths or (), off or ())
+    options = (patterns or (), json_paths or (), off or ())
+    with as_usage():
+        stated = rules_of(None, *options)  # by themselves: a fault in them is one of usage
+        if stated and stated.patterns and is_installed():
+            references_with(stated)
+    rules = rules_of(refs_config, *options)
     references = references_with(rules)
     with tempfile.TemporaryDirectory(prefix="strandline-") as folder:
         source = file

@@ -19,9 +19,8 @@ def verify(target: Target) -> Answer:
     except CorruptRecordError as error:  # so damaged that it can't be opened
         problem = Problem(workflow="", place=error.place, reason=error.reason)
         report = VerifyReport(workflows=0, events=0, problems=(problem,))
-    workflows = report.workflows if target.found else 0  # what is not there was not verified
-    what = f"{count(workflows, 'workflow')}, {count(report.events, 'event')}"
-    value = {**pick(report, "ok events problems"), "workflows": workflows}
+    what = f"{count(report.workflows, 'workflow')}, {count(report.events, 'event')}"
+    value = pick(report, "ok workflows events problems")
     if report.ok:
         return Answer(value=value, heading=f"ok: {what}")
     first, found = report.problems[0], count(len(report.problems), "problem")

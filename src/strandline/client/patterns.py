@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from strandline.errors import InvalidInputError
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
 
 PATTERN_MEMORY_BYTES_MAX: Final = 1024 * 1024  # of a compiled pattern: bounds what a character can cost
 _HINT: Final = "Install it with: pip install 'strandline[patterns]'"
+
+
+def is_installed() -> bool:
+    """Tell whether the extra that matches patterns is there."""
+    return find_spec("re2") is not None
 
 
 def references_with(rules: ReferenceRules | None) -> References:

@@ -127,7 +127,7 @@ def find_view(tx: Transaction, name: str, scope_text: str) -> ViewHead:
     """
     view = tx.views.get(name)
     if view is None and name != DEFAULT_VIEW:
-        raise TenantScopeError(f"{scope_text} has no view {name!r}")
+        raise TenantScopeError(f"{scope_text} has no view {name!r}", hint="A view must have been defined.")
     moved, found = tx.lineage.moved_to(name), view or UNWRITTEN_MAIN
     if moved != found.generation:  # the row is gone, or an older one stands in its place
         reason = f"its pointer was moved to generation {moved}, and its row says {found.generation}"
