@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import re2
 
 PATTERN_MEMORY_BYTES_MAX: Final = 1024 * 1024  # of a compiled pattern: bounds what a character can cost
-_HINT: Final = "Install it with: pip install 'strandline[patterns]'"
+_HINT: Final = "Install it from the checkout of Strandline: python -m pip install '/path/to/the/checkout[patterns]'"
 
 
 def is_installed() -> bool:
