@@ -49,6 +49,20 @@ def test_explanations_of_json_from_stdin(run):
     assert "sku JSON 1 x y it has several lines, or would read as a fact of ours" in lines
 
 
+def test_a_rule_that_finds_nothing_says_so_and_each_reference_says_what_found_it(run):
+    args = ("refs", "a.json", "--json-path", "sku=$.items[*].sku", "--json-path", "gone=$.none", "--explain")
+    Path("a.json").write_text(json.dumps(VALUE))
+    assert "\n  gone       0\n" in run(*args).stdout
+    found = json.loads(run(*args, "--json").stdout)
+    assert found["classes"]["gone"] == 0
+    assert {row["ref"]: row["found_by"] for row in found["refs"]} == {
+        "Blue Shirt, L": "$.items[*].sku",
+        "job-17": "built in",
+        "5 ms": "built in",
+    }
+    assert "gone" not in json.loads(run(*args[:-1], "--json").stdout)["classes"]
+
+
 def test_a_transcript_event_by_event(run):
     found = json.loads(run("refs", DEMO, "--json", "--explain").stdout)
     assert found["read_as"] == "a transcript (jsonl)"

@@ -68,17 +68,22 @@ def refs(
         kind, rows = _rows(references, source, str(file), explain)
     taken = [row for row in rows if not row.seen.refused]
     refused = [row for row in rows if row.seen.refused]
-    by_class = Counter(row.seen.by for row in taken).most_common()
+    known = {**(rules.patterns if rules else {}), **(rules.json_paths if rules else {})}
+    found = Counter(row.seen.by for row in taken)
+    if explain:
+        found.update(dict.fromkeys(known, 0))  # a rule that found nothing says so
+    by_class = found.most_common()
     value: dict[str, object] = {"file": str(file), "read_as": kind, "extractor": references.name}
     value |= {"classes": dict(by_class), "refs": [_value(row) for row in taken]}
     if explain:
+        value["refs"] = [{**_value(row), "found_by": _found_by(row, known)} for row in taken]
+    if explain:
         value["not_taken"] = [_value(row) for row in refused]
-    known = {**(rules.patterns if rules else {}), **(rules.json_paths if rules else {})}
     show(
         Answer(
             value=value,
             heading=f"{count(len(taken), 'reference')} in {str(file)!r}, read as {kind}",
-            facts=[("extractor", references.name), *by_class],
+            facts=[("extractor", references.name), *((name, f"{times:,}") for name, times in by_class)],
             text="\n".join(filter(None, (_table(taken, known, explain), _not_taken(refused)))),
         ),
         as_json=as_json,
