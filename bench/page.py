@@ -10,8 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from strandline.bench.figures import Mark, Spread, Verdict
+
 BY_HAND = "<!-- From here on by hand; `make bench` keeps it. -->"
 PEERS_BEGIN, PEERS_END = "<!-- Written by `make bench`. -->", "<!-- Up to here. -->"
+LOAD_QUIET_MAX = 2  # more wanted to run than the benchmark alone
+LOADED = (
+    "Other programs kept the processor busy meanwhile: elapsed times are longer than on an idle machine, nobody knows"
+    " by how much, and ratios of them are unsure too."
+)
 HEADINGS = {
     "append": "Appends",
     "clients": "Several writers at once",
@@ -37,7 +44,7 @@ and without the fixed price of fsync. What stands here is one machine on one day
 | rounds | {runs}, after one that is dropped; competitors take turns within each round, another one begins each time |
 | a cell | median (least–most of the rounds); ratios are taken round by round |
 {fsyncs}
-| load | {load}: processes that wanted to run before and after; of them one or two are the benchmark's |
+| load | {load}: processes that wanted to run before and after; of them one or two are the benchmark's{loaded} |
 | transcript | {transcript} |
 
 **Raw** is the standard library's `sqlite3` in the same run, with the same bodies, WAL and `synchronous=FULL`, one
@@ -78,7 +85,9 @@ def peers_table(found: Mapping[str, Any]) -> str:
         same = [figure for figure in figures if figure["what"] == what]
         rows.append([what, *(_plain(next((f for f in same if f["who"].startswith(who)), None)) for who in stores)])
     when = f"{run['date']}, {size:,} events, fsync {run['fsync']}, `{found['command']}`"
-    return "\n".join([PEERS_BEGIN, *map(_row, rows), "", f"Measured {when}.", PEERS_END])
+    load = "load {:g} before and {:g} after".format(*run["load"])
+    said = [f"Measured {when}; {load}.", *filter(None, [_loaded([run])])]
+    return "\n".join([PEERS_BEGIN, *map(_row, rows), "", *said, PEERS_END])
 
 
 def _plain(figure: Mapping[str, Any] | None) -> str:
@@ -100,6 +109,7 @@ def page(found: Mapping[str, Any]) -> str:
         transcript=first["transcript"],
         fsyncs="\n".join(fsyncs),
         load="; ".join(" and ".join(map(str, run["load"])) for run in found["runs"]),
+        loaded=f". {busy}" if (busy := _loaded(found["runs"])) else "",
     )
     parts = ["# The store, measured", "", introduction, *_marks(first)]
     for section, heading in HEADINGS.items():
@@ -119,8 +129,8 @@ def _marks(run: Mapping[str, Any]) -> list[str]:
         if mark:
             spread = figure["value"] if mark["of"] == "value" else figure["ratio"]
             unit = f" {figure['unit']}" if mark["of"] == "value" else ""
-            met = "met" if _met(mark, spread) else "**missed**"
-            cells = (_size(figure), figure["what"], figure["who"], _spread(spread, unit), _target(mark), met)
+            said = _verdict(mark, spread)
+            cells = (_size(figure), figure["what"], figure["who"], _spread(spread, unit), _target(mark) + unit, said)
             lines.append(_row(cells))
     return lines
 
@@ -181,9 +191,14 @@ def _target(mark: Mapping[str, Any]) -> str:
     return " and ".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None)
 
 
-def _met(mark: Mapping[str, Any], spread: Mapping[str, Any]) -> bool:
-    low = mark["at_least"] is None or spread["median"] >= mark["at_least"]
-    return low and (mark["at_most"] is None or spread["median"] <= mark["at_most"])
+def _verdict(mark: Mapping[str, Any], spread: Mapping[str, Any]) -> str:
+    verdict = Mark(**mark).judge(Spread(**spread))
+    return f"**{verdict}**" if verdict is Verdict.MISSED else verdict.value
+
+
+def _loaded(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Return what a reader must know where others kept the machine busy."""
+    return LOADED if max(load for run in runs for load in run["load"]) > LOAD_QUIET_MAX else ""
 
 
 def _cost(spread: Mapping[str, Any]) -> str:

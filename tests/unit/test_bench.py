@@ -10,7 +10,16 @@ import pytest
 import strandline
 from bench.page import BY_HAND, page, peers_table, write_page
 from strandline.bench import child, corpus, peers, reading, storage, store, transcript, writing
-from strandline.bench.figures import SPEED_OF_OURS, SPEED_OF_THIS, TIME_OF_THIS, Line, Mark, compare, spread_of
+from strandline.bench.figures import (
+    CPU_TIME_OF_THIS,
+    SPEED_OF_OURS,
+    SPEED_OF_THIS,
+    Line,
+    Mark,
+    Verdict,
+    compare,
+    spread_of,
+)
 from strandline.bench.raw import KEYED, PLAIN, Raw
 from strandline.bench.rounds import contest, peak_memory_mb
 from strandline.bench.stage import Stage
@@ -49,7 +58,7 @@ def stage(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage
         (reading, "LAST_CALLS", 2),
         (reading, "LAST_EVENTS", 50),
         (storage, "BATCH_EVENTS", 20),
-        (storage, "EVENTS", 40),
+        (storage, "EVENTS_MAX", 50),
         (transcript, "MADE_RECORDS", 90),
         (writing, "CLIENT_EVENTS", 2),
         (writing, "PROCESSES", 2),
@@ -68,13 +77,13 @@ def stage(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage
 def test_ratios_are_taken_round_by_round_against_the_first() -> None:
     values = {"ours": [2.0, 4.0, 3.0], "raw": [1.0, 1.0, 3.0]}
     ours, raw = compare(LINE, values, SPEED_OF_OURS, marks={"raw": Mark(at_least=0.5)})
-    assert (ours.ratio, ours.met) == (None, None)
+    assert (ours.ratio, ours.verdict) == (None, None)
     assert raw.ratio is not None
     assert (raw.ratio.least, raw.ratio.median, raw.ratio.most, raw.ratio.rounds) == (0.25, 0.5, 1.0, 3)
-    assert raw.met
+    assert raw.verdict is Verdict.UNSURE
 
 
-@pytest.mark.parametrize(("of", "ratio"), [(SPEED_OF_OURS, 4), (TIME_OF_THIS, 4), (SPEED_OF_THIS, 0.25)])
+@pytest.mark.parametrize(("of", "ratio"), [(SPEED_OF_OURS, 4), (CPU_TIME_OF_THIS, 4), (SPEED_OF_THIS, 0.25)])
 def test_a_ratio_says_what_it_is_called(of: str, ratio: float) -> None:
     _, this = compare(LINE, {"first": [1.0], "this": [4.0]}, of)
     assert this.ratio is not None
@@ -83,7 +92,21 @@ def test_a_ratio_says_what_it_is_called(of: str, ratio: float) -> None:
 
 @pytest.mark.parametrize(("value", "met"), [(0.79, False), (0.8, True), (1.2, True), (1.21, False)])
 def test_a_mark_has_bounds_on_both_sides(value: float, met: bool) -> None:
-    assert Mark(at_least=0.8, at_most=1.2).met_by(spread_of([value])) is met
+    judged = Mark(at_least=0.8, at_most=1.2).judge(spread_of([value]))
+    assert judged is (Verdict.MET if met else Verdict.MISSED)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "verdict"),
+    [
+        ([0.9, 1.0, 1.1], Verdict.MET),
+        ([0.368, 0.979, 1.3], Verdict.UNSURE),
+        ([0.9, 1.0, 1.3], Verdict.UNSURE),
+        ([0.9, 1.3, 1.4], Verdict.MISSED),
+    ],
+)
+def test_a_mark_is_met_only_if_every_round_meets_it(rounds: list[float], verdict: Verdict) -> None:
+    assert Mark(at_least=0.8, at_most=1.2).judge(spread_of(rounds)) is verdict
 
 
 def test_each_round_has_all_competitors_in_turn_and_the_first_round_is_dropped() -> None:
@@ -197,7 +220,7 @@ def test_the_command_prints_a_table_and_json(stage: Stage, tmp_path: Path, capsy
     code, out = run(capsys, *words)
     assert code == 0
     assert "CONTEXT" in out
-    assert "≤ 1" in out
+    assert "≤ 1 ms" in out
     code, out = run(capsys, *words, "--json")
     report = json.loads(out)
     assert (code, report["sizes"]) == (0, [120, 240])
@@ -205,6 +228,7 @@ def test_the_command_prints_a_table_and_json(stage: Stage, tmp_path: Path, capsy
     write_page(tmp_path)
     written = tmp_path / "store.md"
     assert "| 240 | read the context, p50 | Strandline |" in written.read_text(encoding="utf-8")
+    assert "| ≤ 1 ms |" in written.read_text(encoding="utf-8")
     with written.open("a", encoding="utf-8") as file:
         file.write("\nBy hand.\n")
     write_page(tmp_path)
@@ -232,6 +256,36 @@ def test_a_wrong_order_is_refused_before_anything_is_built(
     code, _ = run(capsys, *words)
     assert code == 2
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("load", "said"), [([0.5, 2.0], False), ([0.5, 2.1], True), ([8.6, 1.0], True)])
+def test_a_machine_that_others_kept_busy_is_said_beside_the_figures(load: list[float], said: bool) -> None:
+    found = json.loads((ROOT / "docs" / "results" / "store.json").read_text(encoding="utf-8"))
+    found["runs"] = [{**run, "load": load} for run in found["runs"]]
+    assert (f"load {load[0]:g} before and {load[1]:g} after" in peers_table(found)) is True
+    for text in (page(found), peers_table(found)):
+        assert ("Other programs kept the processor busy" in text) is said
+
+
+def test_sizes_of_the_storage_follow_those_of_the_run(stage: Stage) -> None:
+    storage.EVENTS_MAX = 10_000  # undone by the stage
+    assert {figure.events for figure in storage.storage(stage)} == set(SIZES)
+
+
+def test_bench_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        app(["bench"])
+    assert int(exit_.value.code or 0) == 0
+    assert "store" in capsys.readouterr().out
+
+
+def test_the_help_names_defaults_and_sections(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out = run(capsys, "--help")
+    said = " ".join(out.split())
+    assert f"[default: {','.join(map(str, store.SIZES))}]" in said
+    assert f"[default: {store.RUNS}]" in said
+    assert ", ".join(store.SECTIONS) in said
+    assert "[default: a temporary folder" in said
 
 
 def test_the_published_page_is_what_its_json_says() -> None:

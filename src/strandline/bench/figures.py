@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import enum
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 SPEED_OF_OURS = "speed of Strandline / speed of this"
 SPEED_OF_THIS = "speed of this / speed of the first"
-TIME_OF_THIS = "time of this / time of the first"
+CPU_TIME_OF_THIS = "processor time of this / processor time of the first"
 BYTES = "bytes on disk / bytes of the bodies"
 _DIGITS = 4
 
@@ -37,6 +38,14 @@ def _short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
+class Verdict(enum.StrEnum):
+    """What is said of a figure that has a mark."""
+
+    MET = "met"
+    MISSED = "missed"
+    UNSURE = "spread too wide to tell"  # the median meets it, and some round does not
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
     """What is demanded of a figure: bounds of its ratio, or of its value."""
@@ -45,10 +54,15 @@ class Mark:
     at_most: float | None = None
     of: str = "ratio"  # or value
 
-    def met_by(self, spread: Spread) -> bool:
-        """Say whether the median lies within the bounds."""
-        low = self.at_least is None or spread.median >= self.at_least
-        return low and (self.at_most is None or spread.median <= self.at_most)
+    def judge(self, spread: Spread) -> Verdict:
+        """Say whether the median lies within the bounds; and where it does, whether every round did."""
+        if not self._holds(spread.median):
+            return Verdict.MISSED
+        return Verdict.MET if self._holds(spread.least) and self._holds(spread.most) else Verdict.UNSURE
+
+    def _holds(self, value: float) -> bool:
+        low = self.at_least is None or value >= self.at_least
+        return low and (self.at_most is None or value <= self.at_most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +81,12 @@ class Figure:
     note: str = ""
 
     @property
-    def met(self) -> bool | None:
+    def verdict(self) -> Verdict | None:
         """Whether the mark is met; None without a mark."""
         if self.mark is None:
             return None
         spread = self.value if self.mark.of == "value" else self.ratio
-        return spread is not None and self.mark.met_by(spread)
+        return self.mark.judge(spread) if spread is not None else Verdict.MISSED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

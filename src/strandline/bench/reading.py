@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import strandline
 from strandline.bench import corpus
-from strandline.bench.figures import SPEED_OF_OURS, TIME_OF_THIS, Figure, Line, Mark, compare, single
+from strandline.bench.figures import CPU_TIME_OF_THIS, SPEED_OF_OURS, Figure, Line, Mark, compare, single
 from strandline.bench.raw import PLAIN, Raw
 from strandline.bench.rounds import Prepare, Timing, contest, cpus, timed, walls
 from strandline.bench.stage import Stage
@@ -109,7 +109,7 @@ def _flatness(section: str, taken: dict[str, list[Timing]], base: int | None, st
     names = [f"{size:,} events" for size in sorted(larger)]
     line = Line(section=section, what=f"flat from {base:,} events on: processor time", unit="ms")
     values = cpus({name: taken[name] for name in names}, 1e3)
-    return compare(line, values, TIME_OF_THIS, marks=dict.fromkeys(names[1:], FLAT_MARK))
+    return compare(line, values, CPU_TIME_OF_THIS, marks=dict.fromkeys(names[1:], FLAT_MARK))
 
 
 def _described(wf: strandline.Workflow) -> str:

@@ -12,7 +12,7 @@ from strandline.bench.stage import Stage
 from strandline.bench.transcript import body_bytes
 from strandline.bench.writing import OURS
 
-EVENTS = 10_000
+EVENTS_MAX = 10_000
 BATCH_EVENTS = 500
 RANDOM_MARK = Mark(at_most=1.6, of="value")
 
@@ -40,21 +40,23 @@ def _random(stage: Stage) -> list[Figure]:
     """Fill a store with random bodies that declare two new references each."""
     path, raw = stage.fresh("random"), Raw(stage.fresh("random-raw"), keyed=True, synchronous="OFF")
     plain = saved = 0
+    amount = min(EVENTS_MAX, max(stage.sizes))
     with strandline.open(path) as db:
         wf = corpus.workflow(db)
-        for first in range(0, EVENTS, BATCH_EVENTS):
-            made = [corpus.random_text(number) for number in range(first, first + BATCH_EVENTS)]
-            keys = [f"e-{number}" for number in range(first, first + BATCH_EVENTS)]
+        for first in range(0, amount, BATCH_EVENTS):
+            numbers = range(first, min(first + BATCH_EVENTS, amount))
+            made = [corpus.random_text(number) for number in numbers]
+            keys = [f"e-{number}" for number in numbers]
             wf.append([strandline.note(text, refs=refs, key=key) for (text, refs), key in zip(made, keys, strict=True)])
             texts = [text.encode() for text, _ in made]
             raw.append_many(texts, keys)
             plain += sum(map(len, texts))
             saved += sum(max(0, len(text) - len(zlib.compress(text))) for text in texts)
-        note = corpus.density(wf.events(1, BATCH_EVENTS))
+        note = corpus.density(wf.events(1, min(BATCH_EVENTS, amount)))
     size, raw_size = bytes_on_disk(path), raw.bytes_on_disk()
     raw.close()
-    line = Line(section="storage", what=f"1 KB of random letters and digits: {BYTES}", unit="×", events=EVENTS)
-    whole = Line(section="storage", what="the same, as if no body were compressed", unit="×", events=EVENTS)
+    line = Line(section="storage", what=f"1 KB of random letters and digits: {BYTES}", unit="×", events=amount)
+    whole = Line(section="storage", what="the same, as if no body were compressed", unit="×", events=amount)
     return [
         single(line, OURS, [size / plain], note=f"two declared references each, all different: {note}"),
         single(line, KEYED, [raw_size / plain], note="no references"),

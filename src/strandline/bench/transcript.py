@@ -24,7 +24,7 @@ def transcript(stage: Stage) -> list[Figure]:
     """Measure import and compaction in megabytes of the file per processor second, and the bytes that remain."""
     file = stage.file or stage.folder / "made.jsonl"
     if stage.file is None:
-        corpus.write_transcript(file, MADE_RECORDS)
+        corpus.write_transcript(file, min(MADE_RECORDS, max(stage.sizes)))
     megabytes = file.stat().st_size / 1e6
     stage.say(f"import and compaction of {file.name}, {megabytes:.1f} MB")
     imports, compactions, sizes, note = [], [], [], ""

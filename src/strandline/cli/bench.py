@@ -15,26 +15,40 @@ from strandline.cli.command import number
 from strandline.cli.output import emit, table_of, tell, to_json
 
 if TYPE_CHECKING:
-    from strandline.bench.figures import Figure, Mark, Spread
+    from strandline.bench.figures import Figure, Spread
     from strandline.bench.store import Report
 
 EVENTS_MIN: Final = 100
 RUNS_MAX: Final = 1_000
 
-app = typer.Typer(help="Measure Strandline on this machine.", rich_markup_mode=None, no_args_is_help=True)
+app = typer.Typer(help="Measure Strandline on this machine.", rich_markup_mode=None, invoke_without_command=True)
 
-Events = Annotated[str | None, typer.Option(metavar="N,N,…", help="Sizes of the workflow, in events.")]
-Only = Annotated[list[str] | None, typer.Option(metavar="NAME", help="This section only. Repeatable.")]
-File = Annotated[Path | None, typer.Option(metavar="TRANSCRIPT", help="Import and compact this one.")]
-Folder = Annotated[Path | None, typer.Option("--dir", metavar="FOLDER", help="Where to measure, and keep the stores.")]
+_EVENTS_HELP: Final = f"Sizes of the workflow, in events, from {EVENTS_MIN}.  [default: 1000,10000,100000,1000000]"
+_ONLY_HELP: Final = (
+    "This section only, of context, recover, last, storage, compact, append, clients, transcript, peers, memory. "
+    "Repeatable.  [default: all]"
+)
+_FOLDER_HELP: Final = (
+    "Where to measure, and keep the stores: a folder on the disk that is meant.  [default: a temporary folder, deleted "
+    "at the end]"
+)
+_RUNS_HELP: Final = "Rounds that count, after one that is dropped.  [default: 7]"
+Events = Annotated[str | None, typer.Option(metavar="N,N,…", help=_EVENTS_HELP)]
+Only = Annotated[list[str] | None, typer.Option(metavar="NAME", help=_ONLY_HELP)]
+File = Annotated[
+    Path | None, typer.Option(metavar="TRANSCRIPT", help="Import and compact this one.  [default: one is made]")
+]
+Folder = Annotated[Path | None, typer.Option("--dir", metavar="FOLDER", help=_FOLDER_HELP)]
 Reuse = Annotated[bool, typer.Option("--reuse", help="Take large stores that an earlier run left in --dir.")]
-Runs = Annotated[int | None, typer.Option(metavar="N", parser=number(1, RUNS_MAX), help="Rounds that count.")]
+Runs = Annotated[int | None, typer.Option(metavar="N", parser=number(1, RUNS_MAX), help=_RUNS_HELP)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, also on failure.")]
 
 
-@app.callback()
-def bench() -> None:
+@app.callback(invoke_without_command=True)
+def bench(ctx: typer.Context) -> None:
     """Measure Strandline on this machine."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
 
 
 @app.command()
@@ -115,9 +129,9 @@ def _name(figure: Figure) -> str:
 
 
 def _row(label: str, figure: Figure) -> tuple[object, ...]:
-    met = {None: "", True: "met", False: "MISSED"}[figure.met]
+    verdict = figure.verdict or ""
     value, around = _spread(figure.value)
-    return (label, f"{value} {figure.unit}", around, *_spread(figure.ratio), _mark(figure.mark), met)
+    return (label, f"{value} {figure.unit}", around, *_spread(figure.ratio), _mark(figure), verdict)
 
 
 def _spread(spread: Spread | None) -> tuple[str, str]:
@@ -127,9 +141,10 @@ def _spread(spread: Spread | None) -> tuple[str, str]:
     return f"{spread.median:,g}", around
 
 
-def _mark(mark: Mark | None) -> str:
+def _mark(figure: Figure) -> str:
+    mark = figure.mark
     if mark is None:
         return ""
     bounds = [f"≥ {mark.at_least:g}"] if mark.at_least is not None else []
     bounds += [f"≤ {mark.at_most:g}"] if mark.at_most is not None else []
-    return " ".join(bounds)
+    return " ".join(bounds) + (f" {figure.unit}" if mark.of == "value" else "")
