@@ -61,7 +61,10 @@ def store(
     runs: Runs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the store beside the raw driver and the peers that are installed; with all sizes it takes a while."""
+    """Measure the store beside the raw driver and the peers that are installed.
+
+    With --events 1000 --runs 3 it takes some minutes; every larger size is built first, and takes far longer.
+    """
     from strandline.bench.stage import Stage
     from strandline.bench.store import RUNS, SECTIONS, SIZES, run
 
