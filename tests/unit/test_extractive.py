@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strandline
+from strandline.limits import EXTRACTIVE_WINDOW_TOKENS
 from strandline.model.event import EventKind, Role, SourceEvent
 from strandline.model.register import FactKey, FactKind, FactState
 from strandline.model.summary import Anchor
@@ -204,7 +205,7 @@ def test_other_processes_and_hash_seeds_give_the_same_bytes(seed: str) -> None:
 def test_it_is_a_summarizer_without_a_window() -> None:
     summarizer = ExtractiveSummarizer()
     assert isinstance(summarizer, Summarizer)
-    assert (summarizer.name, summarizer.version, summarizer.window_tokens) == ("extractive", "1", None)
+    assert (summarizer.name, summarizer.version, summarizer.window_tokens) == ("extractive", "1", EXTRACTIVE_WINDOW_TOKENS)
 
 
 # ---------------------------------------------------------------------------------------------- what is worth a quote

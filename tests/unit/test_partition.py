@@ -8,40 +8,49 @@ from hypothesis import strategies as st
 
 import strandline
 from strandline.limits import UNKNOWN_CALL_ANCHORS_MAX
-from strandline.model.event import EventKind, SourceEvent
-from strandline.rules.partition import part_budgets, partition
+from strandline.rules.partition import Part, part_budget, partition
 
 WINDOW = 100
 
 
-def _events(tokens: list[int]) -> list[SourceEvent]:
-    return [
-        SourceEvent(seq=seq, kind=EventKind.NOTE, role=None, actor="", text="", tokens=size)
-        for seq, size in enumerate(tokens, start=1)
+def _sizes(tokens: list[int]) -> list[tuple[int, int]]:
+    return list(enumerate(tokens, start=1))
+
+
+@given(st.lists(st.integers(0, WINDOW), max_size=60), st.data())
+def test_parts_are_the_whole_in_order_and_each_fits(tokens: list[int], data: st.DataObject) -> None:
+    """C10: nothing is left out, nothing is shown twice, no part exceeds the window, no draft the budget."""
+    parts = partition(_sizes(tokens), prior_tokens=0, window_tokens=WINDOW)
+    covered = [seq for part in parts for seq in range(part.from_seq, part.through_seq + 1)]
+    assert covered == ([seq for seq, _ in _sizes(tokens)] or [0])
+    assert [part.tokens for part in parts] == [
+        sum(tokens[max(part.from_seq - 1, 0) : part.through_seq]) for part in parts
     ]
+    assert all(part.tokens <= WINDOW for part in parts)
+    spent = 0
+    for number in range(len(parts)):
+        budget = part_budget(parts, number, 50, spent_tokens=spent, joint_tokens=1)
+        spent += data.draw(st.integers(0, budget))
+    assert spent + len(parts) - 1 <= max(50, len(parts) - 1)
 
 
-@given(st.lists(st.integers(0, WINDOW), max_size=60))
-def test_parts_are_the_whole_in_order_and_each_fits(tokens: list[int]) -> None:
-    """C10: nothing is left out, nothing is shown twice, and no part exceeds the window."""
-    events = _events(tokens)
-    parts = partition(events, prior_tokens=0, window_tokens=WINDOW)
-    assert [event for part in parts for event in part] == events
-    assert all(sum(event.tokens for event in part) <= WINDOW for part in parts)
-    budgets = part_budgets(parts, 50, 1)
-    assert sum(budgets) + len(parts) - 1 <= max(50, len(parts) - 1)
+def test_what_a_draft_leaves_is_the_next_ones() -> None:
+    """C10: of many parts each has too little for a line; the share adds up until one has enough."""
+    parts = partition(_sizes([WINDOW] * 10), prior_tokens=0, window_tokens=WINDOW)
+    assert len(parts) == 10
+    assert [part_budget(parts, n, 59, spent_tokens=0, joint_tokens=1) for n in (0, 4, 9)] == [5, 25, 50]
+    assert part_budget(parts, 5, 59, spent_tokens=25, joint_tokens=1) == 5
 
 
 def test_no_window_is_one_part() -> None:
     """C10: without a bound everything is shown at once."""
-    events = _events([10**9, 5])
-    assert partition(events, prior_tokens=7, window_tokens=None) == [events]
+    assert partition(_sizes([10**9, 5]), prior_tokens=7, window_tokens=None) == [Part(1, 2, 10**9 + 5)]
 
 
 def test_an_event_larger_than_the_window_is_named() -> None:
     """I8: what can't be shown is not covered in silence."""
     with pytest.raises(strandline.ContextOverflowError, match="event 2"):
-        partition(_events([1, WINDOW + 1]), prior_tokens=0, window_tokens=WINDOW)
+        partition(_sizes([1, WINDOW + 1]), prior_tokens=0, window_tokens=WINDOW)
 
 
 def test_a_small_window_is_shown_every_event(tmp_path: object) -> None:

@@ -2,45 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from bisect import bisect
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain
+from heapq import merge
+from itertools import groupby, islice
 
 from strandline.codec import record_digest, source_digest, text_digest
 from strandline.engine.environment import PART_JOINT, Environment
+from strandline.engine.material import EMPTY_SOURCE, Material, Shown, covered_refs
 from strandline.engine.plan_job import Job
-from strandline.engine.reading import read_log, visible, with_references
-from strandline.errors import CorruptRecordError
-from strandline.limits import LEDGER_CALLS_SHARE
-from strandline.model.candidate import Draft, SegmentJob, Verdict
-from strandline.model.event import Event, SourceEvent
+from strandline.limits import LEDGER_CALLS_SHARE, REFS_PAGE
+from strandline.model.candidate import Draft
 from strandline.model.segment import Segment, SegmentHead
 from strandline.model.summary import DroppedRef, Summary
 from strandline.ports import Transaction
 from strandline.rules.anchors import render_older_calls
-from strandline.rules.ledger import score, select
+from strandline.rules.ledger import select
 from strandline.rules.manifest import change_manifest
 from strandline.rules.planning import ledger_tokens
-from strandline.rules.rendering import segment_label
-from strandline.rules.validation import invented_refs, validate
 from strandline.rules.verbatim import verbatim_subset
-
-EMPTY_SOURCE = b""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
-    """What one segment is made from: the events in full, or older segments' texts for the first of them."""
-
-    job: SegmentJob
-    events: tuple[SourceEvent, ...]  # shown to the summarizer
-    prior: tuple[str, ...]
-    event_count: int
-    source_tokens: int
-    source_digest: bytes
-    ref_ids: Mapping[str, int]  # of the references of `events`
-    label: str  # the line that the segment begins with
-    draft_tokens: int  # what the draft may take: the job's budget without the label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,129 +32,52 @@ class Assembled:
     changes: tuple[DroppedRef, ...]
 
 
-def read_material(env: Environment, tx: Transaction, job: Job, part: SegmentJob) -> Material:
-    """Read what a segment is made from.
-
-    Raises:
-        CorruptRecordError: an event, or an older segment, is not what its digest says (I7).
-    """
-    older = {s.head.segment_id: s for s in job.base.segments} if job.base else {}
-    prior = [older[segment_id] for segment_id in part.from_segments]
-    raw_from = prior[-1].head.through_seq + 1 if prior else part.from_seq
-    covered = job.view.watermark
-    events = list(
-        visible(
-            job.view,
-            chain(
-                read_log(tx, raw_from, min(part.through_seq, covered), env.scope.workflow),
-                (event for event in job.tail if max(raw_from, covered + 1) <= event.seq <= part.through_seq),
-            ),
-        )
-    )
-    known = {source.seq: source for source in job.sources}
-    sources, ref_ids = with_references(tx, events, env.counter, known)
-    if not prior:
-        _check_sources(older.values(), part, events)
-        digest = source_digest(EMPTY_SOURCE, (event.body_digest for event in events))
-    else:
-        digest = source_digest(EMPTY_SOURCE, _digests_of(tx, job, part, events, env.scope.workflow))
-    label = segment_label(part.from_seq, part.through_seq)
-    return Material(
-        label=label,
-        draft_tokens=part.budget_tokens - env.part_tokens(label),
-        job=part,
-        events=tuple(sources),
-        prior=tuple(segment.text for segment in prior),
-        event_count=len(events) + sum(segment.event_count for segment in prior),
-        source_tokens=sum(s.tokens for s in sources) + sum(segment.head.source_tokens for segment in prior),
-        source_digest=digest,
-        ref_ids=ref_ids,
-    )
-
-
-def _digests_of(tx: Transaction, job: Job, part: SegmentJob, events: Sequence[Event], workflow: str) -> Iterable[bytes]:
-    """Return the body digests of the whole range, though only its end is shown in full."""
-    through = events[0].seq - 1 if events else part.through_seq
-    for event in visible(job.view, read_log(tx, part.from_seq, through, workflow)):
-        yield event.body_digest
-    for event in events:
-        yield event.body_digest
-
-
-def _check_sources(older: Iterable[Segment], part: SegmentJob, events: Sequence[Event]) -> None:
-    """Compare the events that are read again with the digests of the segments that were made from them (I7)."""
-    for segment in older:
-        head = segment.head
-        if part.from_seq <= head.from_seq and head.through_seq <= part.through_seq:
-            covered = [e.body_digest for e in events if head.from_seq <= e.seq <= head.through_seq]
-            if source_digest(EMPTY_SOURCE, covered) != segment.source_digest:
-                raise CorruptRecordError(
-                    "the events are not those that it was made from", place=f"segment {head.segment_id!r}"
-                )
-
-
-def judge(env: Environment, tx: Transaction, job: Job, material: Material, draft: Draft) -> Verdict:
-    """Validate one draft against what it was made from (I5, I10)."""
-    found = list(env.references.of_text(draft.text)) if draft.text.strip() else []
-    known = _covered(tx, tx.refs.find(found), job.plan.watermark)
-    source_texts = [*(event.text for event in material.events), *material.prior]
-    return validate(
-        draft,
-        budget_tokens=material.draft_tokens,
-        tokens=env.counter.count(draft.text),
-        events=material.events,
-        prior=material.prior,
-        unknown_refs=invented_refs(draft.text, known, source_texts, env.references),
-        facts=job.facts.anchors,
-    )
-
-
-def _covered(tx: Transaction, ref_ids: Mapping[str, int], watermark: int) -> dict[str, int]:
-    """Return those of the references that an event at or before the watermark holds."""
-    return {text: ref_id for text, ref_id in ref_ids.items() if tx.refs.sightings(ref_id, watermark, 1)}
-
-
 def assemble(
-    env: Environment, tx: Transaction, job: Job, attempt_id: str, materials: Sequence[Material], drafts: Sequence[Draft]
+    env: Environment,
+    tx: Transaction,
+    job: Job,
+    attempt_id: str,
+    materials: Sequence[Material],
+    shown: Shown,
+    drafts: Sequence[Draft],
 ) -> Assembled:
     """Put a summary together."""
-    return _Assembly(env, tx, job, attempt_id, materials).build(drafts)
+    return _Assembly(env, tx, job, attempt_id, materials, shown).build(drafts)
 
 
 class _Assembly:
     def __init__(
-        self, env: Environment, tx: Transaction, job: Job, attempt_id: str, materials: Sequence[Material]
+        self,
+        env: Environment,
+        tx: Transaction,
+        job: Job,
+        attempt_id: str,
+        materials: Sequence[Material],
+        shown: Shown,
     ) -> None:
         self._env = env
         self._tx = tx
         self._job = job
         self._attempt_id = attempt_id
         self._materials = materials
-        base = job.base
-        base_watermark = job.view.watermark
-        shown = [event for material in materials for event in material.events]
-        self._new = [event for event in shown if event.seq > base_watermark]
-        self._reread = [event for event in shown if event.seq <= base_watermark]
-        self._ids = {text: ref_id for material in materials for text, ref_id in material.ref_ids.items()}
-        self._added: dict[int, int] = {}
-        for event in self._new:
-            for ref in (*event.declared, *event.extracted):
-                self._added[self._ids[ref]] = event.seq
-        self._base_standing = standing_refs(base) if base else frozenset()
-        self._texts = {ref_id: text for text, ref_id in self._ids.items()}
-        self._texts |= tx.refs.texts((self._base_standing | job.facts.ref_ids) - self._texts.keys())
+        self._shown = shown
+        self._base_standing = standing_refs(job.base) if job.base else frozenset()
+        self._others = self._base_standing | job.facts.ref_ids  # asked for beside those that were shown
+        self._held: list[dict[int, str]] | None = None  # their texts, where they are one page
+        self._gone: set[int] = set()  # of those that were shown: without a text
 
     def build(self, drafts: Sequence[Draft]) -> Assembled:
         env, job, plan = self._env, self._job, self._job.plan
         base = job.base
-        segments = self._segments(drafts)
+        texts = [material.label + draft.text for material, draft in zip(self._materials, drafts, strict=True)]
+        *drafted_refs, anchor_refs = self._standing_in([*texts, job.facts.text])
+        segments = self._segments(texts, drafted_refs)
         segment_tokens = sum(segment.head.tokens for segment in segments)
         standing = {ref_id for segment in segments for ref_id in segment.ref_ids}
-        anchor_refs = self._standing_in(job.facts.text)
         budget = ledger_tokens(plan.budget, segments=segment_tokens, anchors=job.facts.tokens, tail=job.tail_tokens)
-        entries = score(base.ledger if base else (), self._new, self._ids)
+        entries = self._shown.new.best(self._pages())
         known = {entry.ref_id for entry in entries}
-        entries += [e for e in score((), self._reread, self._ids) if e.ref_id not in known]
+        entries += [entry for entry in self._shown.again.best(self._pages()) if entry.ref_id not in known]
         calls_text = render_older_calls(job.facts.older_calls, int(budget * LEDGER_CALLS_SHARE), env.counter.count)
         ledger, refs_text = select(
             entries,
@@ -182,14 +86,14 @@ class _Assembly:
             count=env.counter.count,
         )
         ledger_text = "\n".join(text for text in (calls_text, refs_text) if text)
-        own_refs = anchor_refs | self._standing_in(ledger_text) | {entry.ref_id for entry in ledger}
+        own_refs = anchor_refs | self._standing_in([ledger_text])[0] | {entry.ref_id for entry in ledger}
         standing |= own_refs
         change = change_manifest(
             base_standing=self._base_standing,
             base_seen=base.refs_seen if base else 0,
             base_dropped=base.dropped_count if base else 0,
-            added=self._added,
-            seen_before=self._seen_before(standing),
+            added=((ref_id, self._shown.new.last_seq(ref_id)) for ref_id in self._shown.new if self._is_added(ref_id)),
+            seen_before=range(1, self._last_covered() + 1),
             standing=standing,
             last_seq=self._last_seq(standing),
         )
@@ -222,13 +126,12 @@ class _Assembly:
         )
         return Assembled(summary=summary, changes=change.changes)
 
-    def _segments(self, drafts: Sequence[Draft]) -> list[Segment]:
+    def _segments(self, texts: Sequence[str], ref_ids: Sequence[Set[int]]) -> list[Segment]:
         older = {s.head.segment_id: s for s in self._job.base.segments} if self._job.base else {}
         segments = [older[head.segment_id] for head in self._job.plan.kept]
-        for number, (material, draft) in enumerate(zip(self._materials, drafts, strict=True)):
+        for number, (material, text, standing) in enumerate(zip(self._materials, texts, ref_ids, strict=True)):
             salt = self._env.entropy.salt()
             part = material.job
-            text = material.label + draft.text
             segments.append(
                 Segment(
                     head=SegmentHead(
@@ -245,41 +148,70 @@ class _Assembly:
                     text=text,
                     salt=salt,
                     text_digest=text_digest(salt, text),
-                    ref_ids=tuple(sorted(self._standing_in(text))),
+                    ref_ids=tuple(sorted(standing)),
                     made_by=self._attempt_id,
                 )
             )
         return sorted(segments, key=lambda segment: segment.head.from_seq)
 
-    def _standing_in(self, text: str) -> set[int]:
-        """Return the covered references that stand verbatim in a text.
+    def _standing_in(self, texts: Sequence[str]) -> list[set[int]]:
+        """Return, for each of the texts, the covered references that stand verbatim in it.
 
         Asked are those of the events that were read, those that stood in the base, and those that the extractor finds
         in the text. A reference of another event that the text holds by chance is reported as dropped: the manifest
         may name too many, never too few (I9).
         """
-        if not text:
-            return set()
-        strangers = [ref for ref in self._env.references.of_text(text) if ref not in self._ids]
-        for ref, ref_id in _covered(self._tx, self._tx.refs.find(strangers), self._job.plan.watermark).items():
-            self._texts.setdefault(ref_id, ref)
-        by_text = {ref: ref_id for ref_id, ref in self._texts.items()}
-        return {by_text[ref] for ref in verbatim_subset(by_text, text)}
+        found: list[set[int]] = [set() for _ in texts]
+        for standing, text in zip(found, texts, strict=True):
+            ref_ids = self._tx.refs.find(list(self._env.references.of_text(text))) if text else {}
+            strangers = {ref: ref_id for ref, ref_id in ref_ids.items() if not self._is_asked(ref_id)}
+            covered = covered_refs(self._tx, strangers, self._job.plan.watermark)
+            standing |= {covered[ref] for ref in verbatim_subset(covered, text)}
+        for page in self._pages():
+            by_text = {ref: ref_id for ref_id, ref in page.items()}
+            for standing, text in zip(found, texts, strict=True):
+                if text:
+                    standing |= {by_text[ref] for ref in verbatim_subset(by_text, text)}
+        return found
 
-    def _seen_before(self, standing: Set[int]) -> frozenset[int]:
-        """Return those references that an event covered by the base holds."""
+    def _pages(self) -> Iterator[dict[int, str]]:
+        """Yield the texts of the references that were shown, of those that stood in the base, and of the anchors'."""
+        if self._held is not None:
+            yield from self._held
+            return
+        asked = groupby(merge(self._shown.new, self._shown.again, sorted(self._others)))
+        pages = 0
+        page: dict[int, str] = {}
+        while ref_ids := [ref_id for ref_id, _ in islice(asked, REFS_PAGE)]:
+            page = self._tx.refs.texts(ref_ids)
+            self._gone.update(ref_id for ref_id in ref_ids if ref_id not in page)
+            pages += 1
+            yield page
+        if pages <= 1:
+            self._held = [page]
+
+    def _is_asked(self, ref_id: int) -> bool:
+        return ref_id in self._shown.new or ref_id in self._shown.again or ref_id in self._others
+
+    def _is_added(self, ref_id: int) -> bool:
+        """Tell whether a newly covered event holds the reference."""
+        return self._shown.new.last_seq(ref_id) > self._job.view.watermark and ref_id not in self._gone
+
+    def _last_covered(self) -> int:
+        """Return the last number that a reference had got by the base's watermark: they are given in log order."""
         watermark = self._job.view.watermark
         if watermark == 0:
-            return frozenset()
-        asked = self._added.keys() | standing
-        return frozenset(ref_id for ref_id in asked if self._tx.refs.sightings(ref_id, watermark, 1))
+            return 0
+        numbers = range(1, self._tx.log.head().ref_id + 1)
+        return bisect(numbers, False, key=lambda ref_id: not self._tx.refs.sightings(ref_id, watermark, 1))
 
     def _last_seq(self, standing: Set[int]) -> dict[int, int]:
         """Return the newest covered sighting of the references that no newly covered event holds."""
         found = {}
-        for ref_id in (self._base_standing | standing) - self._added.keys():
-            seqs = self._tx.refs.sightings(ref_id, self._job.plan.watermark, 1)
-            found[ref_id] = seqs[0][0] if seqs else 0
+        for ref_id in self._base_standing | standing:
+            if not self._is_added(ref_id):
+                seqs = self._tx.refs.sightings(ref_id, self._job.plan.watermark, 1)
+                found[ref_id] = seqs[0][0] if seqs else 0
         return found
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
-from strandline.engine.assemble import Material, assemble, judge, read_material, standing_refs
+from strandline.engine.assemble import assemble, standing_refs
 from strandline.engine.claim import (
     Claim,
     Refused,
@@ -21,6 +21,7 @@ from strandline.engine.claim import (
 )
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.flow import Sleep, Summarize, Verb
+from strandline.engine.material import Material, Shown, judge, read_material, read_part
 from strandline.engine.plan_job import Job, NoJob, Order, plan_job
 from strandline.engine.reading import read_view
 from strandline.errors import (
@@ -31,14 +32,17 @@ from strandline.errors import (
     StoreUnavailableError,
     SummarizerError,
 )
-from strandline.limits import LEASE_TTL_S, REPLANS_MAX
-from strandline.model.candidate import Attempt, CandidateState, Draft, FailureClass, Verdict
+from strandline.limits import LEASE_TTL_S, REPLANS_MAX, SEGMENT_TOKENS_MIN
+from strandline.model.candidate import Attempt, CandidateState, Draft, FailureClass, Verdict, Violation
+from strandline.model.event import SourceEvent
 from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, CompactionResult
 from strandline.model.summary import Summary
 from strandline.ports import SummaryRequest
-from strandline.rules.partition import part_budgets, partition
+from strandline.rules.ledger import Tally
+from strandline.rules.partition import Part, part_budget
 from strandline.rules.retry import Again, GiveUp, classify, decide
+from strandline.rules.validation import malformed
 
 JOINT = "\n"  # between the drafts of the parts of one segment
 _ENDED = {
@@ -126,20 +130,19 @@ def _attempts(run: _Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refuse
         verdict: Verdict | None = None
         drafts: list[Draft] = []
         try:
-            materials = yield from _draft(run, job, drafts, violations)
-            judged = _judge(run, job, materials, drafts)
+            drafting = yield from _draft(run, job, drafts, violations)
         except SummarizerError as error:
             failed, failure = error, classify(error)
         except BaseException as error:
             store_failure(env, claimed.attempt, classify(error), f"{type(error).__name__}: {error}")
             raise
         else:
-            verdict = judged
-            if judged.ok:
-                return _store_and_finish(run, job, claimed, materials, drafts)
-            semantic = any(v.failure is FailureClass.SEMANTIC for v in judged.violations)
+            if not drafting.violations:
+                return _store_and_finish(run, job, claimed, drafting, drafts)
+            verdict = Verdict(violations=tuple(drafting.violations))
+            semantic = any(v.failure is FailureClass.SEMANTIC for v in verdict.violations)
             failure = FailureClass.SEMANTIC if semantic else FailureClass.MALFORMED
-            violations = tuple(f"{v.rule}: {v.detail}" for v in judged.violations)
+            violations = tuple(f"{v.rule}: {v.detail}" for v in verdict.violations)
             failed = MalformedDraftError("; ".join(violations))
         decision = decide(
             failure,
@@ -163,29 +166,42 @@ def _seconds(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _draft(run: _Run, job: Job, drafts: list[Draft], violations: tuple[str, ...]) -> Verb[list[Material]]:
-    """Let the summarizer draft every segment; no transaction is open while it works."""
-    env, materials = run.env, []
+@dataclass(slots=True)
+class _Drafting:
+    """What one attempt has read and been told, without the events."""
+
+    shown: Shown
+    materials: list[Material] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+
+
+def _draft(run: _Run, job: Job, drafts: list[Draft], violations: tuple[str, ...]) -> Verb[_Drafting]:
+    """Let the summarizer draft every segment, and judge each draft; no transaction is open while it works."""
+    env, window = run.env, run.order.summarizer.window_tokens
+    drafting = _Drafting(Shown(new=Tally(job.base.ledger if job.base else ()), again=Tally()))
     for part in job.plan.jobs:
         with run.phase("read"), env.store.read(env.scope) as tx:
-            material = read_material(env, tx, job, part)
-        materials.append(material)
-        drafts.append((yield from _draft_segment(run, job, material, violations)))
-    return materials
+            material = read_material(env, tx, job, part, window, drafting.shown)
+        drafts.append((yield from _draft_segment(run, job, material, drafting, violations)))
+        drafting.materials.append(replace(material, events=()))
+    return drafting
 
 
-def _draft_segment(run: _Run, job: Job, material: Material, violations: tuple[str, ...]) -> Verb[Draft]:
-    """Let one segment be drafted: at once, or in parts that fit the summarizer's window (C10)."""
-    env, summarizer = run.env, run.order.summarizer
-    prior_tokens = sum(env.counter.count(text) for text in material.prior)
-    parts = partition(material.events, prior_tokens=prior_tokens, window_tokens=summarizer.window_tokens)
-    budgets = part_budgets(parts, material.draft_tokens, env.counter.count(JOINT) + 1)
+def _draft_segment(
+    run: _Run, job: Job, material: Material, drafting: _Drafting, violations: tuple[str, ...]
+) -> Verb[Draft]:
+    """Let one segment be drafted: at once, or in parts that fit the summarizer's window (C10), one held at a time."""
+    env, summarizer, parts = run.env, run.order.summarizer, material.parts
     drafts: list[Draft] = []
-    for number, (events, budget) in enumerate(zip(parts, budgets, strict=True)):
+    joint_tokens = env.counter.count(JOINT) + 1
+    spent = 0
+    for number, part in enumerate(parts):
+        events = material.events if len(parts) == 1 else _read_part(run, job, part)
+        budget = part_budget(parts, number, material.draft_tokens, spent_tokens=spent, joint_tokens=joint_tokens)
         shown = [deepcopy(event) for event in events] if run.order.deadline_s is not None else events
         request = SummaryRequest(
-            from_seq=events[0].seq if number and events else material.job.from_seq,
-            through_seq=events[-1].seq if number < len(parts) - 1 else material.job.through_seq,
+            from_seq=part.from_seq if number else material.job.from_seq,
+            through_seq=part.through_seq if number < len(parts) - 1 else material.job.through_seq,
             budget_tokens=budget,
             events=shown,  # a foreign summarizer gets copies: what it does to them changes nothing of ours
             anchors=job.facts.anchors,
@@ -196,25 +212,38 @@ def _draft_segment(run: _Run, job: Job, material: Material, violations: tuple[st
         with run.phase("draft"):
             draft = yield Summarize(summarizer=summarizer, request=request, deadline_s=run.order.deadline_s)
         drafts.append(draft)
+        spent += env.counter.count(draft.text)
+        if draft.text or len(parts) == 1 or budget >= SEGMENT_TOKENS_MIN:  # for less a part may have no line
+            _judge(run, job, material, events, draft, drafting)
     if len(drafts) == 1:
         return drafts[0]
     unfinished = next((draft.finish for draft in drafts if draft.finish != "stop"), "stop")
-    return Draft(text=JOINT.join(draft.text for draft in drafts), finish=unfinished, model=drafts[0].model)
+    text = JOINT.join(draft.text for draft in drafts if draft.text)
+    whole = Draft(text=text, finish=unfinished, model=drafts[0].model)
+    if not drafting.violations:  # of the parts; together they may still be too much, or nothing
+        drafting.violations += malformed(whole, material.draft_tokens, env.counter.count(text))
+    return whole
 
 
-def _judge(run: _Run, job: Job, materials: list[Material], drafts: list[Draft]) -> Verdict:
+def _read_part(run: _Run, job: Job, part: Part) -> tuple[SourceEvent, ...]:
+    with run.phase("read"), run.env.store.read(run.env.scope) as tx:
+        return read_part(run.env, tx, job, part)
+
+
+def _judge(
+    run: _Run, job: Job, material: Material, events: Sequence[SourceEvent], draft: Draft, drafting: _Drafting
+) -> None:
     env = run.env
     with run.phase("validate"), env.store.read(env.scope) as tx:
-        verdicts = [judge(env, tx, job, m, d) for m, d in zip(materials, drafts, strict=True)]
-    return Verdict(violations=tuple(violation for verdict in verdicts for violation in verdict.violations))
+        drafting.violations += judge(env, tx, job, material, events, draft).violations
 
 
 def _store_and_finish(
-    run: _Run, job: Job, claimed: Claim, materials: list[Material], drafts: list[Draft]
+    run: _Run, job: Job, claimed: Claim, drafting: _Drafting, drafts: list[Draft]
 ) -> tuple[CompactionResult, str] | Refused:
     env = run.env
     with run.phase("assemble"), env.store.read(env.scope) as tx:
-        assembled = assemble(env, tx, job, claimed.attempt.attempt_id, materials, drafts)
+        assembled = assemble(env, tx, job, claimed.attempt.attempt_id, drafting.materials, drafting.shown, drafts)
     total = assembled.summary.tokens + job.tail_tokens
     if total > job.plan.budget:  # what was planned was kept, so this is a fault of ours: it activates nothing
         store_failure(env, claimed.attempt, FailureClass.STORAGE, f"{total} tokens, budget {job.plan.budget}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from heapq import nlargest
 
 from strandline.codec import decode_sightings, job_id, read_body
 from strandline.engine.environment import Environment
@@ -19,17 +20,16 @@ from strandline.engine.reading import (
     read_summary,
     register_event,
     to_source,
-    visible,
 )
-from strandline.limits import EXPIRES_US_MAX, UNKNOWN_CALL_ANCHORS_MAX
+from strandline.limits import EXPIRES_US_MAX, TAIL_HELD_TOKENS, UNKNOWN_CALL_ANCHORS_MAX
 from strandline.model.candidate import CompactionPlan, CompactionRecipe
 from strandline.model.event import Event, SourceEvent
-from strandline.model.register import Fact, FactKey, FactKind, FactState
+from strandline.model.register import Fact, FactKey, FactKind, FactState, OpenCall
 from strandline.model.summary import Anchor, Summary
 from strandline.model.view import ViewHead
 from strandline.ports import AsyncSummarizer, Summarizer, Transaction
 from strandline.rules.anchors import ANCHORS_HEADING, anchor_line, choose_anchors, make_anchor, render_anchors
-from strandline.rules.planning import Nothing, TailPoint, plan_compaction
+from strandline.rules.planning import Nothing, Places, plan_compaction
 from strandline.rules.register import Register
 
 ALGORITHM = "segments-1"
@@ -71,8 +71,8 @@ class Job:
     view: ViewHead
     base: Summary | None
     facts: AnchorSet
-    sources: tuple[SourceEvent, ...]  # the tail as a reader sees it
-    tail: tuple[Event, ...]  # the events behind the base's watermark, as they were read and checked
+    tail: tuple[Event, ...]  # the events that the view may read, as they were checked; () when over TAIL_HELD_TOKENS
+    sources: tuple[SourceEvent, ...]  # the same as a reader sees them
     tail_tokens: int  # of those that stay behind the new watermark
     tokens_before: int
 
@@ -96,24 +96,27 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
         view = find_view(tx, order.view, str(env.scope))
         base = read_summary(tx, view)
         check_reach(view, head.revision, env.scope.workflow)
-        tail = list(read_log(tx, view.watermark + 1, head.revision, env.scope.workflow))
-        sources = [to_source(event, env.counter) for event in visible(view, tail)]
-        tail_tokens = sum(source.tokens for source in sources)
-        before = (base.tokens if base else 0) + tail_tokens
+        facts = _Facts(env, tx, view)
+        here = facts.tokens
+        budget = first_set(order.budget, view.budget)
+        tail = _Tail(env, view, facts, Places(budget, order.through), tx.register.open_calls())
+        for event in read_log(tx, view.watermark + 1, head.revision, env.scope.workflow):
+            tail.take(event)
+        before = (base.tokens if base else 0) + tail.tokens
         if order.when_tokens is not None and before < order.when_tokens:
             return NoJob(reason=f"{before} tokens, and compaction was asked for from {order.when_tokens}")
-        facts = _Facts(env, tx, view, tail)
+        points = tail.places.points()
         plan = plan_compaction(
             view=view,
             segments=[segment.head for segment in base.segments] if base else (),
             compactions=base.compactions if base else 0,
-            tail=facts.points(sources),
-            tail_tokens=tail_tokens,
-            anchors=facts.now,
-            open_calls=open_calls_of(tx.register.open_calls(), sources),
+            tail=points,
+            tail_tokens=tail.tokens,
+            anchors=here,
+            open_calls=tail.open_calls,
             context_tokens=before,
             revision=head.revision,
-            budget=first_set(order.budget, view.budget),
+            budget=budget,
             through=order.through,
             window_tokens=order.summarizer.window_tokens,
         )
@@ -135,9 +138,9 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
             view=view,
             base=base,
             facts=facts.at(plan.watermark),
-            sources=tuple(sources),
-            tail=tuple(tail),
-            tail_tokens=sum(source.tokens for source in sources if source.seq > plan.watermark),
+            tail=tuple(tail.events),
+            sources=tuple(tail.sources),
+            tail_tokens=next((p.tokens_after for p in points if p.seq == plan.watermark), tail.tokens),
             tokens_before=before,
         )
 
@@ -158,6 +161,47 @@ def _candidate_id(env: Environment, view: ViewHead, plan: CompactionPlan, recipe
     )
 
 
+class _Tail:
+    """The events behind the watermark, taken one by one. They are held while they are few (TAIL_HELD_TOKENS): more are
+    read again, in pages, when a segment is made from them.
+    """
+
+    def __init__(
+        self, env: Environment, view: ViewHead, facts: _Facts, places: Places, open_calls: Sequence[Fact]
+    ) -> None:
+        self.places = places
+        self.events: list[Event] = []
+        self.sources: list[SourceEvent] = []
+        self._env = env
+        self._view = view
+        self._facts = facts
+        self._open = {fact.source_seq: fact for fact in open_calls}
+        self._calls: list[SourceEvent] = []
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of the events so far."""
+        return self.places.tokens
+
+    @property
+    def open_calls(self) -> tuple[OpenCall, ...]:
+        """The open calls among them."""
+        return open_calls_of(list(self._open.values()), self._calls)
+
+    def take(self, event: Event) -> None:
+        """Take the next event."""
+        source = to_source(event, self._env.counter) if self._view.reads(event.audience) else None
+        self._facts.take(event)
+        self.places.take(event.seq, source.tokens if source else 0, legal=self._facts.legal, anchors=self._facts.tokens)
+        if source is not None and event.seq in self._open:
+            self._calls.append(source)
+        if self.tokens > TAIL_HELD_TOKENS:
+            self.events, self.sources = [], []
+        elif source is not None:
+            self.events.append(event)
+            self.sources.append(source)
+
+
 class _AnchorMeter:
     """At most how many tokens the anchors take, kept up to date fact by fact."""
 
@@ -166,12 +210,15 @@ class _AnchorMeter:
         self._costs: dict[FactKey, int] = {}
         self._unknown: dict[FactKey, tuple[int, int]] = {}  # calls of unknown outcome: seq, cost
         self._total = 0
+        self._newest: int | None = 0  # tokens of the newest of them; None: to be counted again
 
     @property
     def tokens(self) -> int:
         """Tokens of the anchors now; of the calls of unknown outcome only the newest are anchors (I8)."""
-        newest = sorted(self._unknown.values())[-UNKNOWN_CALL_ANCHORS_MAX:]  # by the seq of the call
-        return self._total + sum(cost for _, cost in newest)
+        if self._newest is None:
+            newest = nlargest(UNKNOWN_CALL_ANCHORS_MAX, self._unknown.values())  # by the seq of the call
+            self._newest = sum(cost for _, cost in newest)
+        return self._total + self._newest
 
     def begin(self, facts: Iterable[Fact]) -> None:
         """Count facts that hold from now on."""
@@ -181,72 +228,66 @@ class _AnchorMeter:
                 self._total += self._costs[fact.key]
             elif fact.state is FactState.UNKNOWN:
                 self._unknown[fact.key] = (fact.source_seq, self._cost(fact))
+                self._newest = None
 
     def end(self, facts: Iterable[Fact]) -> None:
         """Leave facts out that hold no longer."""
         for fact in facts:
             self._total -= self._costs.pop(fact.key, 0)
-            self._unknown.pop(fact.key, None)
+            if self._unknown.pop(fact.key, None) is not None:
+                self._newest = None
 
 
 class _Facts:
     """The mandatory facts as of any event behind the watermark, folded from the log."""
 
-    def __init__(self, env: Environment, tx: Transaction, view: ViewHead, tail: Sequence[Event]) -> None:
+    def __init__(self, env: Environment, tx: Transaction, view: ViewHead) -> None:
         self._env = env
         self._tx = tx
         self._view = view
-        self._tail = {event.seq: event for event in tail}
-        self._base = tx.register.as_of(view.watermark) if view.watermark else []
+        base = tx.register.as_of(view.watermark) if view.watermark else []
         check_register_whole(tx)
+        self._register = Register(base, lambda call_id: tx.register.newest(FactKind.CALL, call_id))
         self._heading = env.part_tokens(ANCHORS_HEADING)
+        self._event: Event | None = None  # the last one that was taken
+        self._calls: dict[int, Event] = {}  # the open ones, without their bodies
         self._meter = _AnchorMeter(self._cost)
-        self._meter.begin(self._base)
-        self.now = self._metered()  # tokens of the anchors as of the watermark
+        self._meter.begin(base)
 
-    def _register(self) -> Register:
-        return Register(self._base, lambda call_id: self._tx.register.newest(FactKind.CALL, call_id))
+    @property
+    def legal(self) -> bool:
+        """Whether a watermark may stand behind the last event: no call is open there (I8)."""
+        return not self._register.has_open_call
+
+    @property
+    def tokens(self) -> int:
+        """At most how many tokens the anchors take as of the last event."""
+        tokens = self._meter.tokens
+        return tokens + self._heading if tokens else 0
+
+    def take(self, event: Event) -> None:
+        """Take the next event."""
+        self._event = event
+        step = self._register.apply(register_event(event))
+        self._meter.end(step.ended)
+        self._meter.begin(step.begun)
+        for fact in step.ended:
+            if fact.key.kind is FactKind.CALL:
+                self._calls.pop(fact.source_seq, None)
+        for fact in step.begun:
+            if fact.key.kind is FactKind.CALL and fact.state is FactState.STANDING:
+                self._calls[fact.source_seq] = event._replace(body=None)
 
     def _cost(self, fact: Fact) -> int:
         if not self._view.reads(fact.audience):
             return 0
-        return self._env.counter.count(anchor_line(self._anchor(fact, self._event(fact))) + "\n")
-
-    def _metered(self) -> int:
-        tokens = self._meter.tokens
-        return tokens + self._heading if tokens else 0
-
-    def points(self, sources: Sequence[SourceEvent]) -> list[TailPoint]:
-        """Return every place behind the watermark: tokens on both sides, anchors, and whether a call is open (I8)."""
-        tokens = {source.seq: source.tokens for source in sources}
-        total, through = sum(tokens.values()), 0
-        register = self._register()
-        points = []
-        for event in self._tail.values():
-            step = register.apply(register_event(event))
-            self._meter.end(step.ended)
-            self._meter.begin(step.begun)
-            through += tokens.get(event.seq, 0)
-            points.append(
-                TailPoint(
-                    seq=event.seq,
-                    tokens_after=total - through,
-                    tokens_through=through,
-                    legal=not register.has_open_call,
-                    anchors=self._metered(),
-                )
-            )
-        return points
+        return self._env.counter.count(anchor_line(self._anchor(fact, self._stating(fact))) + "\n")
 
     def at(self, seq: int) -> AnchorSet:
         """Return the facts as of event `seq`."""
-        register = self._register()
-        for event in self._tail.values():
-            if event.seq <= seq:
-                register.apply(register_event(event))
-        facts = [fact for fact in register.facts if self._view.reads(fact.audience)]
+        facts = [fact for fact in self._tx.register.as_of(seq) if self._view.reads(fact.audience)] if seq else []
         chosen, older = choose_anchors(facts)
-        events = [self._event(fact) for fact in chosen]
+        events = [self._stating(fact) for fact in chosen]
         anchors = tuple(self._anchor(fact, event) for fact, event in zip(chosen, events, strict=True))
         text = render_anchors(anchors)
         return AnchorSet(
@@ -254,11 +295,15 @@ class _Facts:
             text=text,
             tokens=self._env.part_tokens(text),
             ref_ids=frozenset(sighting.ref_id for event in events for sighting in decode_sightings(event.sightings)),
-            older_calls=tuple(self._anchor(fact, self._event(fact)) for fact in older),
+            older_calls=tuple(self._anchor(fact, self._stating(fact)) for fact in older),
         )
 
-    def _event(self, fact: Fact) -> Event:
-        return self._tail.get(fact.source_seq) or read_one(self._tx, fact.source_seq, self._env.scope.workflow)
+    def _stating(self, fact: Fact) -> Event:
+        """Return the event that states a fact; of a call that is or was open just now, without its body."""
+        if self._event is not None and self._event.seq == fact.source_seq:
+            return self._event
+        held = self._calls.get(fact.source_seq) if fact.key.kind is FactKind.CALL else None
+        return held or read_one(self._tx, fact.source_seq, self._env.scope.workflow)
 
     def _anchor(self, fact: Fact, event: Event) -> Anchor:
         return make_anchor(fact, event.envelope, self._statement(fact, event), _expiry(fact))

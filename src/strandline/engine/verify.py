@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from strandline.codec import record_digest, source_digest
-from strandline.engine.assemble import EMPTY_SOURCE, standing_refs
+from strandline.engine.assemble import standing_refs
 from strandline.engine.checkpoint import check_checkpoint
 from strandline.engine.environment import Environment
 from strandline.engine.lineage import read_entries
+from strandline.engine.material import EMPTY_SOURCE
 from strandline.engine.reading import check_summary, read_summary
 from strandline.engine.verify_log import LogFold, Notes, Progress, check_references, check_register, fold_log
 from strandline.errors import CorruptRecordError, StrandlineError

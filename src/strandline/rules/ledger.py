@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Final
 
 from strandline.limits import LEDGER_CANDIDATES_MAX
-from strandline.model.event import EventKind, SourceEvent
+from strandline.model.event import EventKind, Sighting, SourceEvent
 from strandline.model.reference import ReferenceClass
 from strandline.model.summary import LedgerEntry
 from strandline.rules.reference_classes import classify
@@ -43,56 +45,99 @@ WORDS: Final = frozenset({EventKind.MESSAGE, EventKind.THINKING, EventKind.TOOL_
 """The kinds of event in which agent or user speak, so that a reference in one of them is used, not only shown."""
 
 
+class Tally:
+    """What the sightings of references add up to, by the number of each: columns of numbers, no texts."""
+
+    def __init__(self, base: Iterable[LedgerEntry] = ()) -> None:
+        self._last = array("q")  # the newest seq; 0: not sighted
+        self._used = array("q")
+        self._weights = array("d")
+        self._declared = bytearray()
+        for entry in base:
+            self._reach(entry.ref_id)
+            self._last[entry.ref_id] = entry.last_seq
+            self._used[entry.ref_id] = entry.used_seq
+            self._weights[entry.ref_id] = entry.weight
+            self._declared[entry.ref_id] = entry.declared
+
+    def see(self, seq: int, kind: EventKind, sightings: Iterable[Sighting], among: int | None = None) -> None:
+        """Take the references of an event. `among`: how many it holds, where some of them have no number."""
+        declared: dict[int, bool] = {}
+        for ref_id, is_declared in sightings:
+            declared[ref_id] = is_declared or declared.get(ref_id, False)
+        if not declared:
+            return
+        self._reach(max(declared))
+        gained = seq / LEDGER_HALF_LIFE_EVENTS - math.log2(len(declared) if among is None else among) / 2
+        last, weights, used = self._last, self._weights, self._used
+        in_words = kind in WORDS
+        for ref_id, is_declared in declared.items():
+            known = last[ref_id]
+            weights[ref_id] = _log2_sum(weights[ref_id], gained) if known else gained
+            last[ref_id] = max(seq, known)
+            if in_words:
+                used[ref_id] = max(seq, used[ref_id])
+            if is_declared:
+                self._declared[ref_id] = True
+
+    def _reach(self, ref_id: int) -> None:
+        """Make room for a number."""
+        if ref_id >= len(self._last):
+            more = bytes(8 * (ref_id + 1 + len(self._last) // 8 - len(self._last)))
+            for column in (self._last, self._used, self._weights):
+                column.frombytes(more)
+            self._declared.extend(bytes(len(more) // 8))
+
+    def __contains__(self, ref_id: int) -> bool:
+        return ref_id < len(self._last) and self._last[ref_id] != 0
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the numbers of the references that were sighted, in order."""
+        return (ref_id for ref_id, seq in enumerate(self._last) if seq)
+
+    def last_seq(self, ref_id: int) -> int:
+        """Return the newest sighting; 0: none."""
+        return self._last[ref_id] if ref_id < len(self._last) else 0
+
+    def best(self, texts: Iterable[Mapping[int, str]]) -> list[LedgerEntry]:
+        """Return the entries of the LEDGER_CANDIDATES_MAX best of the references.
+
+        `texts` are the texts by number, in pages, for one walk; a reference without one gets no entry.
+        """
+        entries = (
+            LedgerEntry(
+                ref_id=ref_id,
+                text=text,
+                declared=bool(self._declared[ref_id]),
+                used_seq=self._used[ref_id],
+                weight=self._weights[ref_id],
+                last_seq=self._last[ref_id],
+            )
+            for page in texts
+            for ref_id, text in page.items()
+            if ref_id in self
+        )
+        some = list(islice(entries, LEDGER_CANDIDATES_MAX + 1))
+        if len(some) <= LEDGER_CANDIDATES_MAX:
+            return some
+        return heapq.nsmallest(LEDGER_CANDIDATES_MAX, chain(some, entries), key=_ranking(max(self._last)))
+
+
 def score(base: Iterable[LedgerEntry], events: Sequence[SourceEvent], ref_ids: Mapping[str, int]) -> list[LedgerEntry]:
     """Merge the entries of the base summary with the references of the events that are newly covered.
 
     Returns the LEDGER_CANDIDATES_MAX best. `ref_ids` numbers the references; one that it does not hold (redacted,
     erased) gets no entry.
     """
-    texts: dict[int, str] = {}
-    weights: dict[int, float] = {}
-    used: dict[int, int] = {}
-    last: dict[int, int] = {}
-    declared: set[int] = set()
-    for entry in base:
-        texts[entry.ref_id] = entry.text
-        weights[entry.ref_id] = entry.weight
-        used[entry.ref_id] = entry.used_seq
-        last[entry.ref_id] = entry.last_seq
-        if entry.declared:
-            declared.add(entry.ref_id)
+    base = list(base)
+    tally = Tally(base)
+    texts = {entry.ref_id: entry.text for entry in base}
     for event in events:
-        sighted = dict.fromkeys((*event.declared, *event.extracted))
-        if not sighted:
-            continue
-        seq = event.seq
-        gained = seq / LEDGER_HALF_LIFE_EVENTS - math.log2(len(sighted)) / 2
-        in_words = event.kind in WORDS
-        for text in sighted:
-            ref_id = ref_ids.get(text)
-            if ref_id is None:
-                continue
-            known = weights.get(ref_id)
-            weights[ref_id] = gained if known is None else _log2_sum(known, gained)
-            texts[ref_id] = text
-            last[ref_id] = max(seq, last.get(ref_id, 0))
-            if in_words:
-                used[ref_id] = max(seq, used.get(ref_id, 0))
-        declared.update(ref_ids[text] for text in event.declared if text in ref_ids)
-    entries = [
-        LedgerEntry(
-            ref_id=ref_id,
-            text=text,
-            declared=ref_id in declared,
-            used_seq=used.get(ref_id, 0),
-            weight=weights[ref_id],
-            last_seq=last[ref_id],
-        )
-        for ref_id, text in texts.items()
-    ]
-    if len(entries) > LEDGER_CANDIDATES_MAX:
-        return heapq.nsmallest(LEDGER_CANDIDATES_MAX, entries, key=_ranking(entries))
-    return entries
+        seen = [Sighting(ref_ids[text], True) for text in event.declared if text in ref_ids]
+        seen += [Sighting(ref_ids[text], False) for text in event.extracted if text in ref_ids]
+        tally.see(event.seq, event.kind, seen, among=len({*event.declared, *event.extracted}))
+        texts.update((ref_ids[text], text) for text in (*event.declared, *event.extracted) if text in ref_ids)
+    return tally.best([texts])
 
 
 def select(
@@ -108,7 +153,7 @@ def select(
     `count(text)` never exceeds `budget_tokens`; where nothing fits, the text is empty.
     """
     waiting = [entry for entry in entries if entry.ref_id not in standing]
-    waiting.sort(key=_ranking(waiting))
+    waiting.sort(key=_ranking(max((entry.last_seq for entry in waiting), default=0)))
     ranks = {entry.ref_id: rank for rank, entry in enumerate(waiting)}
     chosen: list[LedgerEntry] = []
     for _ in range(ROUNDS_MAX):
@@ -145,9 +190,8 @@ def _text(chosen: Iterable[LedgerEntry]) -> str:
     return "\n".join((LEDGER_HEADING, *(entry.text for entry in chosen)))
 
 
-def _ranking(entries: Sequence[LedgerEntry]) -> Callable[[LedgerEntry], tuple[bool, float, int, str]]:
-    """Return the sort key that puts the best of the entries first; ages are counted from the newest of them."""
-    newest = max((entry.last_seq for entry in entries), default=0)
+def _ranking(newest: int) -> Callable[[LedgerEntry], tuple[bool, float, int, str]]:
+    """Return the sort key that puts the best entries first; ages are counted from the newest sighting of all."""
 
     def key(entry: LedgerEntry) -> tuple[bool, float, int, str]:
         value = entry.weight + CLASS_GAINS.get(classify(entry.text), 0.0)

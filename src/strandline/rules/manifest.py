@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Container, Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from strandline.model.summary import DroppedRef, DropReason
@@ -22,8 +22,8 @@ def change_manifest(
     base_standing: Set[int],
     base_seen: int,
     base_dropped: int,
-    added: Mapping[int, int],
-    seen_before: Set[int],
+    added: Iterable[tuple[int, int]],
+    seen_before: Container[int],
     standing: Set[int],
     last_seq: Mapping[int, int],
 ) -> ManifestChange:
@@ -33,28 +33,29 @@ def change_manifest(
         base_standing: references that stand verbatim in the base summary.
         base_seen: different references in the events that the base covers.
         base_dropped: entries of the base's manifest.
-        added: references of the newly covered events, with the newest seq of each.
-        seen_before: those of `added` and `standing` that events covered by the base hold too.
+        added: references of the newly covered events, with the newest seq of each; walked once.
+        seen_before: references that events covered by the base hold.
         standing: references of covered events that stand verbatim in the new summary.
-        last_seq: the newest covered sighting of each reference that is not in `added`.
+        last_seq: the newest covered sighting of each of the standing ones, then and now, that is not in `added`.
     """
     changes = []
-    dropped_now = (base_standing | added.keys()) - standing
-    for ref_id in sorted(dropped_now):
-        reason = DropReason.NOT_IN_SUMMARY if ref_id in added else DropReason.MERGED_AWAY
-        seq = added[ref_id] if ref_id in added else last_seq[ref_id]
-        changes.append(DroppedRef(ref_id=ref_id, dropped=True, last_seq=seq, reason=reason))
-    back = standing - base_standing
-    for ref_id in sorted(back):
-        seq = added[ref_id] if ref_id in added else last_seq[ref_id]
-        changes.append(DroppedRef(ref_id=ref_id, dropped=False, last_seq=seq, reason=DropReason.NOT_IN_SUMMARY))
-    # A reference was in the base's manifest when the base covered it and it did not stand there.
-    was_dropped = (seen_before & (added.keys() | standing)) - base_standing
-    newly_dropped = len(dropped_now) - len(dropped_now & was_dropped)
-    readmitted = len(back & was_dropped)
+    seen, dropped = base_seen, base_dropped
+    for ref_id, seq in added:
+        before = ref_id in seen_before
+        was_dropped = before and ref_id not in base_standing  # the base covered it, and it did not stand there
+        seen += not before
+        if ref_id not in standing:
+            changes.append(DroppedRef(ref_id=ref_id, dropped=True, last_seq=seq, reason=DropReason.NOT_IN_SUMMARY))
+            dropped += not was_dropped
+        elif ref_id not in base_standing:
+            changes.append(DroppedRef(ref_id=ref_id, dropped=False, last_seq=seq, reason=DropReason.NOT_IN_SUMMARY))
+            dropped -= was_dropped
+    for ref_id, seq in last_seq.items():
+        if ref_id not in standing:
+            changes.append(DroppedRef(ref_id=ref_id, dropped=True, last_seq=seq, reason=DropReason.MERGED_AWAY))
+            dropped += 1
+        elif ref_id not in base_standing:
+            changes.append(DroppedRef(ref_id=ref_id, dropped=False, last_seq=seq, reason=DropReason.NOT_IN_SUMMARY))
+            dropped -= ref_id in seen_before
     changes.sort(key=lambda change: change.ref_id)
-    return ManifestChange(
-        changes=tuple(changes),
-        refs_seen=base_seen + len(added.keys() - seen_before),
-        dropped_count=base_dropped + newly_dropped - readmitted,
-    )
+    return ManifestChange(changes=tuple(changes), refs_seen=seen, dropped_count=dropped)

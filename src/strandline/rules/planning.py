@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from strandline.errors import ContextOverflowError, InvalidInputError
 from strandline.limits import (
@@ -29,6 +30,47 @@ class TailPoint:
     tokens_through: int  # from the base's watermark through this event
     legal: bool  # no call is open here (I8)
     anchors: int  # at most so many tokens of anchors as of this event
+
+
+class Places:
+    """The places of a tail where a watermark may come to stand, taken event by event.
+
+    `plan_compaction` chooses the first place whose rest fits the tail's share, else the one with the least behind it,
+    or the one that was asked for. What can be neither of them any more is let go, so that the places kept follow the
+    budget and not the tail; the plan is the same as from all of them.
+    """
+
+    def __init__(self, budget: int, through: int | None = None) -> None:
+        self.tokens = 0  # of the events so far
+        self._tail_budget = int(check_budget(budget) * TAIL_SHARE)
+        self._through = through
+        self._near: deque[TailPoint] = deque()  # the rest still fits the tail's share
+        self._least: TailPoint | None = None
+        self._asked: TailPoint | None = None
+        self._last: TailPoint | None = None
+
+    def take(self, seq: int, tokens: int, *, legal: bool, anchors: int) -> None:
+        """Take the next event."""
+        self.tokens += tokens
+        point = TailPoint(seq=seq, tokens_after=0, tokens_through=self.tokens, legal=legal, anchors=anchors)
+        self._last = point
+        while self._near and self.tokens - self._near[0].tokens_through > self._tail_budget:
+            self._near.popleft()
+        if not legal:
+            return
+        if seq == self._through:
+            self._asked = point
+        if self._least is None or anchors - self.tokens < self._least.anchors - self._least.tokens_through:
+            self._least = point
+        before = self._near[-1] if self._near else None
+        if before is None or before.tokens_through < self.tokens or anchors < before.anchors:
+            self._near.append(point)
+
+    def points(self) -> list[TailPoint]:
+        """Return the places that can be chosen, and the last one whether or not it can, in order."""
+        kept = [*self._near, *(point for point in (self._least, self._asked, self._last) if point is not None)]
+        kept = [replace(point, tokens_after=self.tokens - point.tokens_through) for point in kept]
+        return sorted({point.seq: point for point in kept}.values(), key=lambda point: point.seq)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +123,7 @@ def plan_compaction(
         view: the view's pointer; its watermark is the base's.
         segments: those of the active summary.
         compactions: compactions on its chain so far.
-        tail: the places behind the watermark, in order.
+        tail: the places behind the watermark, in order: all, or those that `Places` kept.
         tail_tokens: tokens of the whole tail.
         anchors: tokens of the anchors as of the present watermark.
         open_calls: the calls without a result: the first holds the watermark before it (I8).

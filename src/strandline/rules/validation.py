@@ -71,9 +71,9 @@ def validate(
     Returns:
         The verdict: malformed violations alone, or else the semantic ones; at most VIOLATIONS_MAX of them.
     """
-    malformed = tuple(_malformed(draft, budget_tokens=budget_tokens, tokens=tokens))
-    if malformed:
-        return Verdict(violations=malformed)
+    form = tuple(malformed(draft, budget_tokens, tokens))
+    if form:
+        return Verdict(violations=form)
     found = tuple(islice(_semantic(draft, events, prior, unknown_refs, facts), VIOLATIONS_MAX + 1))
     if len(found) > VIOLATIONS_MAX:
         more = Violation(failure=FailureClass.SEMANTIC, rule="more_violations", detail="more were found than are told")
@@ -122,7 +122,8 @@ def _ends_a_path(ref: str, text: str) -> bool:
     return False
 
 
-def _malformed(draft: Draft, *, budget_tokens: int, tokens: int) -> Iterator[Violation]:
+def malformed(draft: Draft, budget_tokens: int, tokens: int) -> Iterator[Violation]:
+    """Yield what makes a draft no finished summary of `tokens` tokens within the budget (I5)."""
     text = draft.text
     if draft.finish != FINISHED:
         yield _bad_form("not_finished", f"finish reason {_cut(draft.finish)!r}, not {FINISHED!r}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from strandline.limits import DRAFT_BYTES_MAX
+from strandline.limits import DRAFT_BYTES_MAX, EXTRACTIVE_WINDOW_TOKENS
 from strandline.model.candidate import Draft
 from strandline.ports import SummaryRequest
 from strandline.summarizers.candidates import Quote, Source, event_quotes, prior_quotes
@@ -26,7 +26,7 @@ class ExtractiveSummarizer:
 
     name: str = "extractive"
     version: str = "1"
-    window_tokens: int | None = None
+    window_tokens: int | None = EXTRACTIVE_WINDOW_TOKENS
 
     def summarize(self, request: SummaryRequest) -> Draft:
         """Return the draft. Where no line fits it says so; where that does not fit either, it is empty."""
