@@ -208,11 +208,22 @@ class _Assembly:
     def _last_seq(self, standing: Set[int]) -> dict[int, int]:
         """Return the newest covered sighting of the references that no newly covered event holds."""
         found = {}
+        read_from = self._read_from()
         for ref_id in self._base_standing | standing:
             if not self._is_added(ref_id):
-                seqs = self._tx.refs.sightings(ref_id, self._job.plan.watermark, 1)
-                found[ref_id] = seqs[0][0] if seqs else 0
+                seq = self._shown.again.last_seq(ref_id)
+                if seq < read_from:
+                    seqs = self._tx.refs.sightings(ref_id, self._job.plan.watermark, 1)
+                    seq = seqs[0][0] if seqs else 0
+                found[ref_id] = seq
         return found
+
+    def _read_from(self) -> int:
+        """Return the seq from which on all events through the watermark were shown: their sightings are known."""
+        through = self._job.plan.watermark
+        last = next((m for m in self._materials if m.job.through_seq == through), None)
+        whole = last is not None and self._job.view.audiences is None
+        return last.parts[0].from_seq if last is not None and whole else through + 1
 
 
 def standing_refs(summary: Summary) -> frozenset[int]:

@@ -235,7 +235,7 @@ def _judge(
 ) -> None:
     env = run.env
     with run.phase("validate"), env.store.read(env.scope) as tx:
-        drafting.violations += judge(env, tx, job, material, events, draft).violations
+        drafting.violations += judge(env, tx, job, material, drafting.shown, events, draft).violations
 
 
 def _store_and_finish(

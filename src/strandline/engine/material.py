@@ -162,20 +162,26 @@ class _SourceDigests:
 
 
 def judge(
-    env: Environment, tx: Transaction, job: Job, material: Material, events: Sequence[SourceEvent], draft: Draft
+    env: Environment,
+    tx: Transaction,
+    job: Job,
+    material: Material,
+    shown: Shown,
+    events: Sequence[SourceEvent],
+    draft: Draft,
 ) -> Verdict:
     """Validate the draft of a segment, or of one part of it, against the events that were shown (I5, I10)."""
     found = list(env.references.of_text(draft.text)) if draft.text.strip() else []
-    known = covered_refs(tx, tx.refs.find(found), job.plan.watermark)
-    shown = [*events, *_cited(env, tx, job, material, draft)] if len(material.parts) > 1 else events
+    known = covered_refs(tx, tx.refs.find(found), job.plan.watermark, shown)
+    told = [*events, *_cited(env, tx, job, material, draft)] if len(material.parts) > 1 else events
     return validate(
         draft,
         budget_tokens=material.draft_tokens,
         tokens=env.counter.count(draft.text),
-        events=shown,
+        events=told,
         prior=material.prior,
         unknown_refs=invented_refs(
-            draft.text, known, [*(event.text for event in shown), *material.prior], env.references
+            draft.text, known, [*(event.text for event in told), *material.prior], env.references
         ),
         facts=job.facts.anchors,
     )
@@ -189,6 +195,13 @@ def _cited(env: Environment, tx: Transaction, job: Job, material: Material, draf
     return [to_source(event, env.counter) for event in visible(job.view, cited)]
 
 
-def covered_refs(tx: Transaction, ref_ids: Mapping[str, int], watermark: int) -> dict[str, int]:
-    """Return those of the references that an event at or before the watermark holds."""
-    return {text: ref_id for text, ref_id in ref_ids.items() if tx.refs.sightings(ref_id, watermark, 1)}
+def covered_refs(
+    tx: Transaction, ref_ids: Mapping[str, int], watermark: int, shown: Shown | None = None
+) -> dict[str, int]:
+    """Return those of the references that an event at or before the watermark holds; what was shown is covered."""
+    return {
+        text: ref_id
+        for text, ref_id in ref_ids.items()
+        if (shown is not None and (ref_id in shown.new or ref_id in shown.again))
+        or tx.refs.sightings(ref_id, watermark, 1)
+    }
