@@ -205,7 +205,11 @@ def test_other_processes_and_hash_seeds_give_the_same_bytes(seed: str) -> None:
 def test_it_is_a_summarizer_without_a_window() -> None:
     summarizer = ExtractiveSummarizer()
     assert isinstance(summarizer, Summarizer)
-    assert (summarizer.name, summarizer.version, summarizer.window_tokens) == ("extractive", "1", EXTRACTIVE_WINDOW_TOKENS)
+    assert (summarizer.name, summarizer.version, summarizer.window_tokens) == (
+        "extractive",
+        "1",
+        EXTRACTIVE_WINDOW_TOKENS,
+    )
 
 
 # ---------------------------------------------------------------------------------------------- what is worth a quote

@@ -198,6 +198,8 @@ def _draft_segment(
     for number, part in enumerate(parts):
         events = material.events if len(parts) == 1 else _read_part(run, job, part)
         budget = part_budget(parts, number, material.draft_tokens, spent_tokens=spent, joint_tokens=joint_tokens)
+        if len(parts) > 1 and budget < SEGMENT_TOKENS_MIN:
+            budget = 0  # too little for a line: it is the next one's
         shown = [deepcopy(event) for event in events] if run.order.deadline_s is not None else events
         request = SummaryRequest(
             from_seq=part.from_seq if number else material.job.from_seq,
@@ -213,7 +215,7 @@ def _draft_segment(
             draft = yield Summarize(summarizer=summarizer, request=request, deadline_s=run.order.deadline_s)
         drafts.append(draft)
         spent += env.counter.count(draft.text)
-        if draft.text or len(parts) == 1 or budget >= SEGMENT_TOKENS_MIN:  # for less a part may have no line
+        if draft.text or budget or len(parts) == 1:
             _judge(run, job, material, events, draft, drafting)
     if len(drafts) == 1:
         return drafts[0]
@@ -307,14 +309,14 @@ def _standing(run: _Run) -> _Standing:
                 summary=tx.summaries.get(attempt.summary_no or 0),
                 tail_tokens=job.tail_tokens,
             )
-        snapshot = read_view(env, tx, run.order.view)
+        snapshot = read_view(env, tx, run.order.view, budget=0)
         return _Standing(
             generation=snapshot.generation,
             watermark=snapshot.watermark,
             revision=snapshot.revision,
             lineage_seq=tx.log.head().lineage_seq,
             summary=tx.summaries.get(snapshot.summary.summary_no) if snapshot.summary else None,
-            tail_tokens=sum(event.tokens for event in snapshot.tail),
+            tail_tokens=snapshot.tail_tokens,
         )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from strandline.codec import encode_text
 from strandline.engine.environment import PART_JOINT, Environment, part_tokens
 from strandline.engine.reading import find_view, read_view
-from strandline.engine.retrieve import Retrieval, dependency_text
+from strandline.engine.retrieve import Outgrown, Retrieval, dependency_text
 from strandline.errors import ContextOverflowError, InvalidInputError, SummaryReconciliationError
 from strandline.limits import CONTEXT_BUDGET_TOKENS, NEEDS_MAX
 from strandline.model.context import ContextPart, ContextView, NeedCounts, Omission, PartKind, Rung
@@ -103,10 +103,12 @@ def read_context(env: Environment, view: str, budget: int | None, needs: Sequenc
     check_needs(needs)
     try:
         with env.store.read(env.scope) as tx:
-            snapshot = read_view(env, tx, view)
             stored = tx.views.get(view)
             own = stored.budget if stored is not None else None
-            context = _with_needs(env, tx, snapshot, check_budget(first_set(budget, own)), needs)
+            tokens = check_budget(first_set(budget, own))
+            outgrown = Outgrown(needs)
+            snapshot = read_view(env, tx, view, tokens, outgrown.take if needs else None)
+            context = _with_needs(env, tx, snapshot, outgrown, tokens, needs)
     except (ContextOverflowError, SummaryReconciliationError) as error:
         env.emit("context", {"scope": str(env.scope), "view": view, "rung": BLOCKED, "error": type(error).__name__})
         raise
@@ -128,7 +130,9 @@ def read_context(env: Environment, view: str, budget: int | None, needs: Sequenc
     return context
 
 
-def _with_needs(env: Environment, tx: Transaction, snapshot: ContextView, budget: int, needs: Sequence[str]) -> Context:
+def _with_needs(
+    env: Environment, tx: Transaction, snapshot: ContextView, outgrown: Outgrown, budget: int, needs: Sequence[str]
+) -> Context:
     """Fit a snapshot to the budget together with quotes of what is needed and does not stand in it.
 
     Quotes may take the place of the ledger and of the tail's older part, where other needs may stand. So it goes round,
@@ -136,7 +140,7 @@ def _with_needs(env: Environment, tx: Transaction, snapshot: ContextView, budget
     tail leaves over.
     """
     parts = context_parts(snapshot, env.counter)
-    retrieval = Retrieval(env, tx, snapshot, parts, budget)
+    retrieval = Retrieval(env, tx, snapshot, outgrown, parts, budget)
     if needs:
         retrieval.quotes(needs)  # where nothing fits, the error tells of the needs too
     fitted = fit(parts, budget)
@@ -227,7 +231,7 @@ def context_parts(snapshot: ContextView, counter: TokenCounter) -> list[ContextP
                         text=text,
                     )
                 )
-    parts += (
+    tail = [
         ContextPart(
             kind=PartKind.EVENT,
             from_seq=event.seq,
@@ -237,7 +241,12 @@ def context_parts(snapshot: ContextView, counter: TokenCounter) -> list[ContextP
             event=event,
         )
         for event in snapshot.tail
+    ]
+    tail += (  # never kept: what comes behind them exceeds the budget
+        ContextPart(kind=PartKind.EVENT, from_seq=gap.from_seq, through_seq=gap.through_seq, tokens=gap.tokens, text="")
+        for gap in snapshot.gaps
     )
+    parts += sorted(tail, key=lambda part: part.from_seq)
     return parts
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from strandline.codec import EMPTY_CHAIN, decode_sightings, event_place, open_event, read_body, text_digest
 from strandline.engine.environment import Environment, part_tokens
 from strandline.errors import CorruptRecordError, TenantScopeError
-from strandline.model.context import ContextView
+from strandline.model.context import ContextView, Gap
 from strandline.model.event import Event, EventKind, SourceEvent
 from strandline.model.ids import DEFAULT_VIEW
 from strandline.model.register import Fact, FactKind, OpenCall
 from strandline.model.summary import Summary
 from strandline.model.view import ViewHead
 from strandline.ports import TokenCounter, Transaction
+from strandline.rules.newest import NewestEvents
 from strandline.rules.register import Register, RegisterEvent
 from strandline.rules.rendering import shown_text
 
@@ -193,22 +194,39 @@ def visible(view: ViewHead, events: Iterable[Event]) -> Iterator[Event]:
     return (event for event in events if view.reads(event.audience))
 
 
-def read_view(env: Environment, tx: Transaction, name: str) -> ContextView:
-    """Return one snapshot of a view: its summary and the tail behind it (I7)."""
+def read_view(
+    env: Environment,
+    tx: Transaction,
+    name: str,
+    budget: int | None = None,
+    leave: Callable[[SourceEvent], None] | None = None,
+) -> ContextView:
+    """Return one snapshot of a view: its summary and the tail behind it (I7).
+
+    With a budget the tail holds only what a context within it may hold, and `leave` is told of each other event.
+    """
     head = tx.log.head()
     view = find_view(tx, name, str(env.scope))
     summary = read_summary(tx, view, texts_only=True)
     check_reach(view, head.revision, env.scope.workflow)
     check_register_whole(tx)
-    events = read_log(tx, view.watermark + 1, head.revision, env.scope.workflow)
-    tail = tuple(to_source(event, env.counter) for event in visible(view, events))
+    events = visible(view, read_log(tx, view.watermark + 1, head.revision, env.scope.workflow))
+    gaps: list[Gap] = []
+    if budget is None:
+        tail = [to_source(event, env.counter) for event in events]
+    else:
+        newest = NewestEvents(budget, leave)
+        for event in events:
+            newest.take(to_source(event, env.counter))
+        tail, gaps = newest.events(), newest.gaps()
     return ContextView(
         view=view.name,
         generation=view.generation,
         revision=head.revision,
         watermark=view.watermark,
         summary=summary,
-        tail=tail,
+        tail=tuple(tail),
+        gaps=tuple(gaps),
         open_calls=open_calls_of(tx.register.open_calls(), tail),
     )
 

@@ -149,10 +149,10 @@ def _decide(env: Environment, tx: Transaction, request: RecoveryRequest) -> Reco
     target = _load(env, tx, chosen) if chosen is not None else None
     basis = next((v for v in target.views if v.basis_revision is not None), None) if target else None
     view_name = basis.view if basis else request.view
-    snapshot = _read_snapshot(env, tx, view_name, target)
     stored = tx.views.get(view_name)
-    own = stored.budget if stored else None
-    context = assemble_context(snapshot, env.counter, check_budget(first_set(request.budget, own)))
+    budget = check_budget(first_set(request.budget, stored.budget if stored else None))
+    snapshot = _read_snapshot(env, tx, view_name, budget, target)
+    context = assemble_context(snapshot, env.counter, budget)
     state = decode_json(target.state, f"checkpoint {target.lineage_seq}") if target else None
     _check_resumable(env, tx, request, target, state, basis, snapshot, context)
     restored = target is not None and not target.context_free
@@ -236,10 +236,10 @@ def _load(env: Environment, tx: Transaction, entry: LineageEntry) -> Checkpoint:
     return made
 
 
-def _read_snapshot(env: Environment, tx: Transaction, view: str, target: Checkpoint | None) -> ContextView:
+def _read_snapshot(env: Environment, tx: Transaction, view: str, budget: int, target: Checkpoint | None) -> ContextView:
     """Read summary and tail; a summary that is not what was activated is a reconciliation (I16)."""
     try:
-        return read_view(env, tx, view)
+        return read_view(env, tx, view, budget)
     except CorruptRecordError as error:
         if not error.place.startswith(("summary ", "segment ")):
             raise

@@ -68,16 +68,38 @@ def dependency_text(parts: Sequence[ContextPart]) -> str:
     return PART_JOINT.join((*texts, *(leaf_text(part.event.payload) for part in parts if part.event is not None)))
 
 
+class Outgrown:
+    """Of the events that no context within the budget can hold: the newest in which each need stands."""
+
+    def __init__(self, needs: Sequence[str]) -> None:
+        self.holding: dict[str, SourceEvent] = {}
+        self._needs = tuple(dict.fromkeys(needs))
+
+    def take(self, event: SourceEvent) -> None:
+        """Look at an event that is let go."""
+        for ref in self._needs:
+            held = self.holding.get(ref)
+            if (held is None or held.seq < event.seq) and _standing(event, ref):
+                self.holding[ref] = event
+
+
 class Retrieval:
     """What one context looks up: each reference once, each event once, within limits (C19, I22)."""
 
     def __init__(
-        self, env: Environment, tx: Transaction, snapshot: ContextView, parts: Sequence[ContextPart], budget: int
+        self,
+        env: Environment,
+        tx: Transaction,
+        snapshot: ContextView,
+        outgrown: Outgrown,
+        parts: Sequence[ContextPart],
+        budget: int,
     ) -> None:
         self.lookups = 0
         self._env = env
         self._tx = tx
         self._snapshot = snapshot
+        self._outgrown = outgrown
         self._parts = parts
         self._budget = budget
         self._events: dict[int, SourceEvent] = {}
@@ -130,7 +152,9 @@ class Retrieval:
         return int(self._budget * RETRIEVAL_SHARE)
 
     def _in_tail(self, ref: str) -> SourceEvent | None:
-        return next((event for event in reversed(self._snapshot.tail) if _standing(event, ref)), None)
+        newest = next((event for event in reversed(self._snapshot.tail) if _standing(event, ref)), None)
+        older = self._outgrown.holding.get(ref)
+        return older if newest is None or (older is not None and older.seq > newest.seq) else newest
 
     def _in_log(self, ref: str) -> SourceEvent | None:
         if self.lookups == RETRIEVAL_LOOKUPS_MAX:

@@ -95,7 +95,7 @@ class _WorkflowCheck:
                 self._activated.append(str(entry.detail.get("summary_id")))
                 moves[entry.view] = entry.lineage_seq
         if self._fold.erased and not erasures:
-            self._say(f"event {self._fold.erased[0]}", "its body is gone, and the lineage knows of no erasure (I1)")
+            self._say(f"event {self._fold.erased}", "its body is gone, and the lineage knows of no erasure (I1)")
         for view in tx.views.all():
             if (view.generation, view.moved_lineage_seq) != (generations.get(view.name, 0), moves.get(view.name, 0)):
                 self._say(f"view {view.name!r}", "the pointer is not where the lineage says")
@@ -128,15 +128,7 @@ class _WorkflowCheck:
         place = f"summary {summary.summary_no}"
         for segment in summary.segments:
             head = segment.head
-            covered = [
-                digest
-                for digest, audience in zip(
-                    self._fold.digests[head.from_seq - 1 : head.through_seq],
-                    self._fold.audiences[head.from_seq - 1 : head.through_seq],
-                    strict=True,
-                )
-                if view.reads(audience)
-            ]
+            covered = self._fold.body_digests(view, head.from_seq, head.through_seq)
             if source_digest(EMPTY_SOURCE, covered) != segment.source_digest:
                 self._say(f"segment {head.segment_id!r}", "it was not made from the events that it covers (I7)")
         whole = source_digest(EMPTY_SOURCE, (segment.source_digest for segment in summary.segments))
@@ -149,20 +141,30 @@ class _WorkflowCheck:
         """Count again: every covered reference stands verbatim in the summary or is in its manifest (I9)."""
         place = f"manifest of summary {summary.summary_no}"
         if view.audiences is None:
-            covered = {ref_id for ref_id, (first, _) in self._fold.sighted.items() if first <= summary.watermark}
-            standing = standing_refs(summary)
-            dropped = {entry.ref_id for entry in tx.summaries.manifest(summary.summary_no)}
-            lost = covered - standing - dropped
-            if lost:
-                self._say(place, f"{len(lost)} references are unaccounted for, first {min(lost)} (I9)")
-            if standing & dropped:
-                self._say(place, f"reference {min(standing & dropped)} is listed as dropped, and stands in the summary")
-            invented = (standing | dropped) - covered
-            if invented:
-                self._say(place, f"reference {min(invented)} is in no covered event")
-            if (len(covered), len(dropped)) != (summary.refs_seen, summary.dropped_count):
-                self._say(place, "its counts are not those of a recount")
+            self._count_again(tx, summary, place)
         self._verbatim(tx, summary)
+
+    def _count_again(self, tx: Transaction, summary: Summary, place: str) -> None:
+        standing = standing_refs(summary)
+        dropped = {entry.ref_id for entry in tx.summaries.manifest(summary.summary_no)}
+        covered = lost = first_lost = 0
+        invented = len(standing | dropped)
+        for ref_id, first in enumerate(self._fold.sighted):
+            if 0 < first <= summary.watermark:
+                covered += 1
+                if ref_id in standing or ref_id in dropped:
+                    invented -= 1
+                else:
+                    lost += 1
+                    first_lost = first_lost or ref_id
+        if lost:
+            self._say(place, f"{lost} references are unaccounted for, first {first_lost} (I9)")
+        if standing & dropped:
+            self._say(place, f"reference {min(standing & dropped)} is listed as dropped, and stands in the summary")
+        if invented:
+            self._say(place, f"{invented} of its references are in no covered event")
+        if (covered, len(dropped)) != (summary.refs_seen, summary.dropped_count):
+            self._say(place, "its counts are not those of a recount")
 
     def _verbatim(self, tx: Transaction, summary: Summary) -> None:
         parts = [(segment.ref_ids, segment.text) for segment in summary.segments]

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from strandline.codec import (
+    DIGEST_BYTES,
     EMPTY_CHAIN,
     RunningDigest,
     chain_event,
     decode_event,
     decode_sightings,
     event_place,
+    record_digest,
     stored_digest,
 )
 from strandline.engine.reading import read_log, register_event
 from strandline.errors import CorruptRecordError, StrandlineError
 from strandline.limits import LOG_PAGE_EVENTS
 from strandline.model.event import Event, StoredEvent
-from strandline.model.ids import Scope
+from strandline.model.ids import EVERYONE, Scope
 from strandline.model.outcome import Problem
 from strandline.model.register import Fact
+from strandline.model.view import ViewHead
 from strandline.ports import Transaction
 from strandline.rules.register import Register
 
@@ -55,12 +59,25 @@ class LogFold:
 
     events: int = 0
     whole: bool = True
-    digests: list[bytes] = field(default_factory=list)
-    audiences: list[str] = field(default_factory=list)
-    sighted: dict[int, tuple[int, int]] = field(default_factory=dict)  # ref_id -> first and last seq
-    facts: list[Fact] = field(default_factory=list)
-    erased: list[int] = field(default_factory=list)  # seqs without a body
+    digests: bytearray = field(default_factory=bytearray)  # of the bodies, DIGEST_BYTES each
+    audiences: dict[int, str] = field(default_factory=dict)  # of the events that not everyone may read, by seq
+    sighted: array[int] = field(default_factory=lambda: array("q"))  # by ref_id the seq that held it first; 0: none
+    facts: int = 0
+    facts_digest: int = 0
+    erased: int = 0  # the first seq without a body
     sightings_digest: int = 0
+
+    def sight(self, ref_id: int, seq: int) -> None:
+        """Take down that an event holds a reference."""
+        if ref_id >= len(self.sighted):
+            self.sighted.frombytes(bytes(8 * (ref_id + 1 + len(self.sighted) // 8 - len(self.sighted))))
+        self.sighted[ref_id] = self.sighted[ref_id] or seq
+
+    def body_digests(self, view: ViewHead, from_seq: int, through_seq: int) -> Iterator[bytes]:
+        """Yield the digests of those bodies that a view may read."""
+        for seq in range(from_seq, through_seq + 1):
+            if view.reads(self.audiences.get(seq, EVERYONE)):
+                yield bytes(self.digests[DIGEST_BYTES * (seq - 1) : DIGEST_BYTES * seq])
 
 
 def fold_log(tx: Transaction, notes: Notes, progress: Progress | None) -> LogFold:
@@ -68,7 +85,7 @@ def fold_log(tx: Transaction, notes: Notes, progress: Progress | None) -> LogFol
     head = tx.log.head()
     fold = LogFold()
     register = Register((), lambda _: None)
-    ended: list[Fact] = []
+    facts = _Facts()
     sightings = RunningDigest()
     chain = EMPTY_CHAIN
     for stored in _readable_events(tx, head.revision, notes, fold):
@@ -77,19 +94,22 @@ def fold_log(tx: Transaction, notes: Notes, progress: Progress | None) -> LogFol
         chain = stored.chain
         if event is None:
             continue
-        fold.digests.append(event.body_digest)
-        fold.audiences.append(event.audience)
+        fold.digests += event.body_digest
+        if event.audience != EVERYONE:
+            fold.audiences[event.seq] = event.audience
         if event.body is None:
-            fold.erased.append(event.seq)
+            fold.erased = fold.erased or event.seq
         for sighting in decode_sightings(event.sightings):
-            first, _ = fold.sighted.get(sighting.ref_id, (event.seq, 0))
-            fold.sighted[sighting.ref_id] = (first, event.seq)
+            fold.sight(sighting.ref_id, event.seq)
             sightings.add(event.seq, sighting.ref_id, sighting.declared)
         if fold.whole:
-            ended += register.apply(register_event(event)).ended
+            for fact in register.apply(register_event(event)).ended:
+                facts.add(fact)
         if progress is not None and fold.events % LOG_PAGE_EVENTS == 0:
             progress(fold.events, head.revision)
-    fold.facts = sorted([*ended, *register.facts], key=lambda fact: (fact.from_seq, fact.ordinal))
+    for fact in register.facts:
+        facts.add(fact)
+    fold.facts, fold.facts_digest = facts.count, facts.digest
     fold.sightings_digest = sightings.value
     if fold.whole and chain != head.chain:
         notes.say(f"workflow {notes.scope.workflow!r}", "the last event is not the one that the head names")
@@ -149,7 +169,7 @@ def check_references(tx: Transaction, fold: LogFold, notes: Notes) -> None:
     if indexed.value != fold.sightings_digest:
         place = _first_unindexed(tx, notes.scope.workflow)
         notes.say(f"sightings of {place}", "the index of sightings is not what the events say")
-    missing = sorted(fold.sighted.keys() - known)
+    missing = [ref_id for ref_id, first in enumerate(fold.sighted) if first and ref_id not in known]
     if missing:
         notes.say(f"ref {missing[0]}", f"{len(missing)} sighted references are not stored")
 
@@ -163,15 +183,47 @@ def _first_unindexed(tx: Transaction, workflow: str) -> str:
     return f"no event of {workflow!r}: it holds too many"
 
 
+class _Facts:
+    """A digest over a set of facts, in any order: so that the two registers are compared unheld."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._digest = RunningDigest()
+
+    @property
+    def digest(self) -> int:
+        """The digest of the facts so far."""
+        return self._digest.value
+
+    def add(self, fact: Fact) -> None:
+        """Take a fact."""
+        self.count += 1
+        self._digest.add(int.from_bytes(record_digest(fact), "little"))
+
+
 def check_register(tx: Transaction, fold: LogFold, notes: Notes) -> None:
     """The stored register is the fold of the log."""
-    stored = list(tx.register.all())
-    if not fold.whole or stored == fold.facts:
+    stored = _Facts()
+    for fact in tx.register.all():
+        stored.add(fact)
+    if not fold.whole or (stored.count, stored.digest) == (fold.facts, fold.facts_digest):
         return
-    pairs = zip(stored, fold.facts, strict=False)
-    differ = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(stored), len(fold.facts)))
-    where = stored[differ] if differ < len(stored) else fold.facts[differ]
     notes.say(
-        f"register_fact {where.from_seq}.{where.ordinal}",
-        f"{len(stored)} facts are stored, the log folds to {len(fold.facts)}; the first difference is here",
+        f"register_fact {_first_difference(tx, notes.scope.workflow)}",
+        f"{stored.count} facts are stored, the log folds to {fold.facts}; the first difference is here",
     )
+
+
+def _first_difference(tx: Transaction, workflow: str) -> str:
+    """Return the place of the first fact that is not as the log folds to it."""
+    register = Register((), lambda _: None)
+    ended: list[Fact] = []
+    for event in read_log(tx, 1, tx.log.head().revision, workflow):
+        ended += register.apply(register_event(event)).ended
+    folded = sorted([*ended, *register.facts], key=lambda fact: (fact.from_seq, fact.ordinal))
+    stored = list(tx.register.all())
+    differ = next(
+        (i for i, (a, b) in enumerate(zip(stored, folded, strict=False)) if a != b), min(len(stored), len(folded))
+    )
+    where = stored[differ] if differ < len(stored) else folded[differ]
+    return f"{where.from_seq}.{where.ordinal}"

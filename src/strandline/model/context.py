@@ -75,6 +75,15 @@ class NeedCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Events of a tail that were checked and counted, and that no context within the budget can hold."""
+
+    from_seq: int
+    through_seq: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ContextView:
     """One snapshot of a view: the summary and the tail behind it (I7)."""
 
@@ -84,9 +93,15 @@ class ContextView:
     watermark: int
     summary: Summary | None  # None: generation 0, the empty summary
     tail: tuple[SourceEvent, ...]
+    gaps: tuple[Gap, ...] = ()  # between the events of `tail`
     open_calls: tuple[OpenCall, ...] = ()
 
     @property
     def basis(self) -> Basis:
         """What a state made from this snapshot is made from."""
         return Basis(view=self.view, generation=self.generation, revision=self.revision)
+
+    @property
+    def tail_tokens(self) -> int:
+        """The tokens of the whole tail."""
+        return sum(event.tokens for event in self.tail) + sum(gap.tokens for gap in self.gaps)

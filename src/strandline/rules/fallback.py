@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from strandline.errors import ContextOverflowError
 from strandline.model.context import ContextPart, Omission, PartKind, Rung
-from strandline.model.event import EventKind
+from strandline.model.event import EventKind, SourceEvent
 
 _FACTS = frozenset(
     {
@@ -110,6 +110,11 @@ def add_quotes(fitted: Fitted, quotes: Sequence[ContextPart], rests: Sequence[Om
     )
 
 
+def changes_a_fact(event: SourceEvent) -> bool:
+    """Tell whether an event begins or ends a fact of the register; a late result ends one too."""
+    return event.kind in _FACTS or event.late
+
+
 def _mandatory(tail: Sequence[ContextPart]) -> set[int]:
     """Return the events of the tail that no window may hide (C11): without them an anchor would tell of a past.
 
@@ -121,7 +126,7 @@ def _mandatory(tail: Sequence[ContextPart]) -> set[int]:
     return {
         event.seq
         for event in events
-        if event.kind in _FACTS or event.late or (event.kind is EventKind.TOOL_CALL and event.seq not in answered)
+        if changes_a_fact(event) or (event.kind is EventKind.TOOL_CALL and event.seq not in answered)
     }
 
 
