@@ -55,6 +55,7 @@ TAIL_HELD_TOKENS: Final = 2_000_000  # a longer tail is read again, in pages, wh
 EXTRACTIVE_WINDOW_TOKENS: Final = 2_000_000  # events that the default summarizer is shown at once
 REFS_PAGE: Final = 10_000  # texts of references that a compaction holds at once
 CITED_EVENTS_MAX: Final = 64  # events of other parts that the draft of a part may call approvals
+PART_TOKENS_MIN: Final = 64  # of the draft of a part: less is no room for a line
 PARTITIONS_MAX: Final = 1_000  # parts of a source that is larger than the summarizer's window
 DRAFT_BYTES_MAX: Final = 4 * 1024 * 1024
 FAILURE_CHARS_MAX: Final = 10_000  # of what is kept of a failure

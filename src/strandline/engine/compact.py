@@ -32,7 +32,7 @@ from strandline.errors import (
     StoreUnavailableError,
     SummarizerError,
 )
-from strandline.limits import LEASE_TTL_S, REPLANS_MAX, SEGMENT_TOKENS_MIN
+from strandline.limits import LEASE_TTL_S, REPLANS_MAX, PART_TOKENS_MIN
 from strandline.model.candidate import Attempt, CandidateState, Draft, FailureClass, Verdict, Violation
 from strandline.model.event import SourceEvent
 from strandline.model.lineage import LineageEntry
@@ -198,7 +198,7 @@ def _draft_segment(
     for number, part in enumerate(parts):
         events = material.events if len(parts) == 1 else _read_part(run, job, part)
         budget = part_budget(parts, number, material.draft_tokens, spent_tokens=spent, joint_tokens=joint_tokens)
-        if len(parts) > 1 and budget < SEGMENT_TOKENS_MIN:
+        if len(parts) > 1 and budget < PART_TOKENS_MIN:
             budget = 0  # too little for a line: it is the next one's
         shown = [deepcopy(event) for event in events] if run.order.deadline_s is not None else events
         request = SummaryRequest(
