@@ -32,7 +32,7 @@ from strandline.errors import (
     StoreUnavailableError,
     SummarizerError,
 )
-from strandline.limits import LEASE_TTL_S, REPLANS_MAX, PART_TOKENS_MIN
+from strandline.limits import LEASE_TTL_S, PART_TOKENS_MIN, REPLANS_MAX
 from strandline.model.candidate import Attempt, CandidateState, Draft, FailureClass, Verdict, Violation
 from strandline.model.event import SourceEvent
 from strandline.model.lineage import LineageEntry
