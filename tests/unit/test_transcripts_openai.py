@@ -94,6 +94,26 @@ def imported(workflow: strandline.Workflow, path: pathlib.Path, *records: object
             [("message", "user", "user", "[input_audio]")],
         ),
         (
+            {"role": "user", "content": [{"type": "input_audio", "transcript": "go", "input_audio": {"data": "AA"}}]},
+            [("message", "user", "user", "[input_audio] go")],
+        ),
+        (
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]},
+            [("message", "user", "user", "go")],
+        ),
+        (
+            {"role": "assistant", "content": [{"type": "output_text", "text": "gone", "annotations": []}]},
+            [("message", "assistant", "assistant", "gone")],
+        ),
+        (
+            {"role": "assistant", "content": [{"type": "later", "text": "gone"}, {"type": "later", "text": 7}]},
+            [("message", "assistant", "assistant", "[later] gone"), ("message", "assistant", "assistant", "[later]")],
+        ),
+        (
+            {"role": "assistant", "content": None, "audio": {"id": "a", "data": "AA", "transcript": "hello"}},
+            [("message", "assistant", "assistant", "hello")],
+        ),
+        (
             {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
             [("message", "assistant", "assistant", "no")],
         ),
@@ -176,6 +196,34 @@ def test_a_call_and_its_result_are_rendered_as_they_came(workflow: strandline.Wo
 def test_members_that_are_not_read_are_counted(workflow: strandline.Workflow, path: pathlib.Path) -> None:
     report = imported(workflow, path, {**SAY, "audio": {"id": "a"}, "annotations": [], "refusal": None, "x": 0})
     assert report.lines_skipped == {"message.audio": 1, "message.x": 1}
+
+
+@pytest.mark.parametrize(
+    ("record", "counted"),
+    [
+        ({**result(), "reasoning_content": "why"}, "message.reasoning_content"),
+        ({**result(), "refusal": "no"}, "message.refusal"),
+        ({**result(), "tool_calls": [{"id": "c9"}]}, "message.tool_calls"),
+        ({**ASK, "tool_call_id": "c1"}, "message.tool_call_id"),
+        ({**SAY, "reasoning": "why"}, "message.reasoning"),
+        ({**SAY, "audio": {"data": "AA"}}, "message.audio"),
+    ],
+)
+def test_a_member_that_is_no_event_in_this_message_is_counted(
+    workflow: strandline.Workflow, path: pathlib.Path, record: Record, counted: str
+) -> None:
+    assert imported(workflow, path, call(), record).lines_skipped == {counted: 1}
+
+
+@pytest.mark.parametrize("kind", ["text", "input_text", "output_text", "of_tomorrow"])
+def test_references_are_found_in_every_part_with_a_text(
+    workflow: strandline.Workflow, path: pathlib.Path, kind: str
+) -> None:
+    part = {"type": kind, "text": "go job-77ab"}
+    found = result("c2", [{**part, "text": "k-81xz"}])
+    imported(workflow, path, {"role": "user", "content": [part]}, call("c2"), found)
+    assert [hit.seq for hit in workflow.recall("job-77ab")] == [1]
+    assert [hit.seq for hit in workflow.recall("k-81xz")] == [3]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,14 @@ from strandline.errors import CorruptRecordError
 from strandline.model.event import BodyFormat, Event, NewEvent
 
 ERASED_TEXT: Final = "[erased]"
+_TEXTS: Final = {  # blocks that are a text, and the member that holds it
+    "text": "text",
+    "input_text": "text",
+    "output_text": "text",
+    "thinking": "thinking",
+    "refusal": "refusal",
+}
+_SPOKEN: Final = ("text", "transcript")  # members that are text in a block of any other kind
 
 
 def encode_body(new: NewEvent) -> tuple[BodyFormat, bytes]:
@@ -47,12 +55,8 @@ def _read_block(block: object) -> tuple[str, object]:
     if not isinstance(block, dict):
         return show(block), block
     kind = block.get("type")
-    if kind == "text":
-        return str(block.get("text", "")), None
-    if kind == "thinking":
-        return str(block.get("thinking", "")), None
-    if kind == "refusal":
-        return str(block.get("refusal", "")), None
+    if isinstance(kind, str) and kind in _TEXTS:
+        return str(block.get(_TEXTS[kind], "")), None
     if kind == "image_url":
         return _image_text(block), block
     if kind == "tool_use":
@@ -63,7 +67,8 @@ def _read_block(block: object) -> tuple[str, object]:
         return _content_text(content), content
     if kind == "artifact":
         return " ".join(part for part in (str(block.get("handle", "")), str(block.get("text", ""))) if part), None
-    return f"[{kind}]", block
+    spoken = [text for text in map(block.get, _SPOKEN) if isinstance(text, str) and text.strip()]
+    return " ".join((f"[{kind}]", *spoken)), block
 
 
 def _image_text(block: Mapping[str, object]) -> str:

@@ -26,6 +26,11 @@ class _Message(msgspec.Struct, gc=False):
     reasoning_content: Raw = _ABSENT
     tool_calls: Raw = _ABSENT
     function_call: Raw = _ABSENT
+    audio: Raw = _ABSENT
+
+
+class _Audio(msgspec.Struct, gc=False):
+    transcript: Raw = _ABSENT
 
 
 class _Call(msgspec.Struct, gc=False):
@@ -61,6 +66,7 @@ class Said:
 
 _DICT: Final = msgspec.json.Decoder(dict[str, object])
 _MESSAGE: Final = msgspec.json.Decoder(_Message)
+_AUDIO: Final = msgspec.json.Decoder(_Audio)
 _CALL: Final = msgspec.json.Decoder(_Call)
 _CALLED: Final = msgspec.json.Decoder(_Called)
 _PARTS: Final = msgspec.json.Decoder(list[Raw])
@@ -69,8 +75,9 @@ _VALUE: Final = msgspec.json.Decoder()
 
 _ROLES: Final = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM, "developer": Role.SYSTEM}
 _RESULTS: Final = {"tool": "tool_call_id", "function": "name"}  # and the member that names the call
-_READ: Final = frozenset({"role", "name", "tool_call_id", *_Message.__struct_fields__})
-_PART_TEXTS: Final = {"text": "text", "refusal": "refusal"}
+_READ_OF_RESULT: Final = frozenset({"role", "name", "tool_call_id", "content"})  # the name is that of the call
+_READ: Final = frozenset({"role", "name", *_Message.__struct_fields__}) - {"audio"}  # of which only a transcript is
+_PART_TEXTS: Final = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 
 
 def read_message(line: Line, calls: Container[str] | None) -> Said:
@@ -103,7 +110,8 @@ def read_message(line: Line, calls: Container[str] | None) -> Said:
             raise line.fault(f"a {statement.kind} of {len(statement.body)} bytes, at most {EVENT_BYTES_MAX}")
     if not said.statements and not said.skipped:
         said.skipped.append("empty_block")
-    unread = (name for name, value in fields.items() if name not in _READ and value not in (None, "", [], {}))
+    read = _READ_OF_RESULT if role in _RESULTS else _READ
+    unread = (name for name, value in fields.items() if name not in read and value not in (None, "", [], {}))
     said.skipped += (f"message.{name[:NAME_CHARS_MAX]}" for name in unread)
     return said
 
@@ -133,6 +141,10 @@ def _add_texts(line: Line, message: _Message, said: Said) -> None:
                 said.skipped.append("empty_block")
     elif _holds_text(line, content, "content"):
         said.statements.append(Statement(EventKind.MESSAGE, line.as_it_stood(content)))
+    if bytes(message.audio)[:1] == b"{":
+        spoken = bytes(line.decode_part(message.audio, _AUDIO).transcript)
+        if _holds_text(line, spoken, "audio.transcript"):
+            said.statements.append(Statement(EventKind.MESSAGE, line.as_it_stood(spoken)))
     if _holds_text(line, refused, "refusal"):
         body = b'{"type":"refusal","refusal":' + line.as_it_stood(refused) + b"}"
         said.statements.append(Statement(EventKind.MESSAGE, body))
