@@ -110,6 +110,10 @@ def imported(workflow: strandline.Workflow, path: pathlib.Path, *records: object
             [("message", "assistant", "assistant", "[later] gone"), ("message", "assistant", "assistant", "[later]")],
         ),
         (
+            {"role": "user", "content": [{"type": "document", "source": {"type": "text", "data": "read me"}}]},
+            [("message", "user", "user", "[document] read me")],
+        ),
+        (
             {"role": "assistant", "content": None, "audio": {"id": "a", "data": "AA", "transcript": "hello"}},
             [("message", "assistant", "assistant", "hello")],
         ),
@@ -276,6 +280,129 @@ def test_a_part_that_no_event_holds_is_refused(path: pathlib.Path, monkeypatch: 
     monkeypatch.setattr(message_module, "EVENT_BYTES_MAX", 100)
     with pytest.raises(ImportFormatError, match="a message of 103 bytes"):
         events_of(path, as_lines({"role": "user", "content": "x" * 101}))
+
+
+# ---------------------------------------------------------------------------------------------- kindred forms
+
+
+ITEMS: list[Record] = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]},
+    {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "AA"},
+    {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"n": 1}'},
+    {"type": "custom_tool_call", "call_id": "c2", "name": "run", "input": "ls"},
+    {"type": "function_call_output", "call_id": "c1", "output": "job-77ab"},
+    {"type": "custom_tool_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "done"}]},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "ok"}]},
+]
+BLOCKS: Record = {
+    "model": "m",
+    "system": "Be brief.",
+    "messages": [
+        {"role": "user", "content": "go"},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "hm", "signature": "s"},
+                {"type": "text", "text": "I look."},
+                {"type": "tool_use", "id": "t1", "name": "look", "input": {"n": 1}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": "job-77ab", "is_error": True},
+                {"type": "text", "text": "go on"},
+            ],
+        },
+    ],
+}
+
+
+def test_items_of_the_responses_api_are_calls_results_thoughts_and_texts(
+    workflow: strandline.Workflow, path: pathlib.Path
+) -> None:
+    for data in (as_lines(*ITEMS), json.dumps(ITEMS).encode(), as_lines(*ITEMS[2:], *ITEMS[:2])):
+        assert len(events_of(path, data)) == 7
+    report = imported(workflow, path, *ITEMS)
+    assert [(event.kind.value, event.role, event.call_id, event.text) for event in workflow.events()] == [
+        ("message", "user", None, "go"),
+        ("thinking", None, None, "hm"),
+        ("tool_call", None, "c1", 'look {"n": 1}'),
+        ("tool_call", None, "c2", 'run "ls"'),
+        ("tool_result", None, "c1", "job-77ab"),
+        ("tool_result", None, "c2", "done"),
+        ("message", "assistant", None, "ok"),
+    ]
+    assert report.lines_skipped == {"message.id": 1, "message.encrypted_content": 1}
+    assert [hit.seq for hit in workflow.recall("job-77ab")] == [5]
+
+
+def test_an_anthropic_request_is_a_conversation_with_its_system_prompt(
+    workflow: strandline.Workflow, path: pathlib.Path
+) -> None:
+    imported(workflow, path, BLOCKS)
+    assert [(event.kind.value, event.role, event.call_id, event.text) for event in workflow.events()] == [
+        ("note", None, None, 'Conversation 1 of the file: model "m"'),
+        ("message", "system", None, "Be brief."),
+        ("message", "user", None, "go"),
+        ("thinking", None, None, "hm"),
+        ("message", "assistant", None, "I look."),
+        ("tool_call", None, "t1", 'look {"n": 1}'),
+        ("tool_result", None, "t1", "job-77ab"),
+        ("message", "user", None, "go on"),
+    ]
+    assert [event.is_error for event in workflow.events()] == [False] * 6 + [True, False]
+    behind = {**BLOCKS, "system": [{"type": "text", "text": "Be brief."}]}
+    behind = {"model": "m", "messages": BLOCKS["messages"], "system": behind["system"]}
+    assert [event.kind for event in events_of(path, as_lines(behind))] == [event.kind for event in workflow.events()]
+
+
+@pytest.mark.parametrize(
+    ("records", "reason"),
+    [
+        ([{"type": "tool_result", "tool_use_id": "t9", "content": "x"}], "orphan result: .* 't9'"),
+        ([{"type": "tool_use", "id": "t9", "input": {}}], "a tool_use block's name is missing"),
+        ([{"type": "tool_use", "id": "t9", "name": "n"}], "a tool_use block without input"),
+    ],
+)
+def test_a_block_that_is_none_is_refused(path: pathlib.Path, records: list[Record], reason: str) -> None:
+    with pytest.raises(ImportFormatError, match=reason):
+        events_of(path, as_lines(ASK, {"role": "user", "content": records}))
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({"type": "web_search_call", "id": "w"}, "an item of the type 'web_search_call' is not read"),
+        ({"type": "function_call_output", "call_id": "c9", "output": "x"}, "orphan result"),
+        ({"type": "function_call_output", "call_id": "c9"}, "orphan result"),
+        ({"type": "function_call", "name": "f", "arguments": "{}"}, "the id of a tool call is missing"),
+        ({"type": "reasoning", "summary": "x"}, "the summary of a reasoning item is no list"),
+        (
+            {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "x"}}]},
+            "a streamed piece of a response",
+        ),
+        ({"custom_id": "1", "body": {"messages": [ASK]}}, "a record of a batch"),
+        ({"custom_id": "1", "response": {"body": {"choices": [{"message": SAY}]}}}, "a record of a batch"),
+    ],
+)
+def test_a_kindred_form_that_is_not_read_is_refused_by_name(path: pathlib.Path, record: Record, reason: str) -> None:
+    for data in (as_lines(ASK, record), json.dumps([ASK, record]).encode()):
+        with pytest.raises(ImportFormatError, match=reason):
+            events_of(path, data)
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {}}]}, "a streamed piece"),
+        ({"custom_id": "1", "method": "POST", "body": {"messages": [ASK]}}, "a record of a batch"),
+    ],
+)
+def test_a_file_of_a_kindred_form_is_refused_by_name(path: pathlib.Path, record: Record, reason: str) -> None:
+    for data in (as_lines(record), as_lines(record, record), json.dumps([record]).encode()):
+        with pytest.raises(ImportFormatError, match=reason):
+            events_of(path, data)
 
 
 # ---------------------------------------------------------------------------------------------- conversations

@@ -67,6 +67,9 @@ def _read_block(block: object) -> tuple[str, object]:
         return _content_text(content), content
     if kind == "artifact":
         return " ".join(part for part in (str(block.get("handle", "")), str(block.get("text", ""))) if part), None
+    source = block.get("source")
+    if isinstance(source, dict) and source.get("type") == "text":
+        return f"[{kind}] {source.get('data', '')}", block  # a document that is written out, not encoded
     spoken = [text for text in map(block.get, _SPOKEN) if isinstance(text, str) and text.strip()]
     return " ".join((f"[{kind}]", *spoken)), block
 
@@ -106,7 +109,7 @@ def reference_source(new: NewEvent, format_: BodyFormat, body: bytes) -> tuple[s
     if kind == "tool_result":
         content = block.get("content", "")
         return (content, None) if isinstance(content, str) else ("", _text_leaves(content))
-    if kind in ("image", "document"):
+    if kind == "image":
         return "", None  # encoded bytes hold no references
     return _read_block(block)[0], None
 

@@ -11,6 +11,7 @@ from msgspec import Raw
 from strandline.limits import EVENT_BYTES_MAX, JSON_DEPTH_MAX, KEY_CHARS_MAX
 from strandline.model.event import Envelope, EventKind, NewEvent, Role
 from strandline.model.transcript import ForeignText, SessionRestart, TranscriptItem
+from strandline.transcripts.blocks import read_tool_result, read_tool_use
 from strandline.transcripts.lines import Line, Tally, identifier
 
 _ABSENT: Final = Raw(b"")
@@ -202,21 +203,15 @@ class ClaudeCodeReader:
         return _THINKING_STATED if kind == "redacted_thinking" else _MESSAGE_STATED
 
     def _call(self, line: Line, block: dict[str, object], called: set[str]) -> _Statement:
-        call_id = identifier(line, block.get("id"), "a tool_use block's id")
-        tool = identifier(line, block.get("name"), "a tool_use block's name")
-        if "input" not in block:
-            raise line.fault("a tool_use block without input")
+        call_id, tool = read_tool_use(line, block)
         called.add(call_id)
         return _Statement(EventKind.TOOL_CALL, call_id, tool)
 
     def _result(self, line: Line, block: dict[str, object], called: set[str]) -> _Statement:
-        call_id = identifier(line, block.get("tool_use_id"), "a tool_result block's tool_use_id")
+        call_id, is_error = read_tool_result(line, block)
         if call_id not in self._calls and call_id not in called:
             raise line.fault(f"orphan result: no earlier call has the id {call_id!r}")
-        is_error = block.get("is_error")
-        if is_error is not None and not isinstance(is_error, bool):
-            raise line.fault("a tool_result block whose is_error is no bool")
-        return _Statement(EventKind.TOOL_RESULT, call_id, None, is_error is True)
+        return _Statement(EventKind.TOOL_RESULT, call_id, None, is_error)
 
     def _new_uuid(self, line: Line, record: _Record) -> str:
         """Return the uuid of a record; it counts as taken once the record was read whole."""

@@ -12,7 +12,7 @@ from strandline.errors import ImportFormatError
 from strandline.limits import IMPORT_DETECT_RECORDS_MAX, IMPORT_JSON_BYTES_MAX
 from strandline.transcripts.document import fault_of, load
 from strandline.transcripts.lines import Line, Tally, read_lines
-from strandline.transcripts.openai_records import kind_of
+from strandline.transcripts.openai_records import ITEM_TYPES, kind_of, name_kindred
 from strandline.transcripts.structure import skip_blank
 
 Format = Literal["claude_code", "jsonl", "openai"]
@@ -72,7 +72,7 @@ def detect_format(path: Path, size_bytes: int) -> Detected:
             return Detected("jsonl")
         if isinstance(head.type, str) and _is_claude_code(head):
             return Detected("claude_code")
-        if in_lines and head.type is None and kind_of(line.data, skip_blank(line.data, 0)):
+        if in_lines and _is_openai(head, line):
             return Detected("openai")
     if first is None:
         return Detected("jsonl")
@@ -82,13 +82,25 @@ def detect_format(path: Path, size_bytes: int) -> Detected:
             return Detected("openai", document=True)
         if first.data.lstrip().startswith(b"["):
             fault = fault_of(whole)
-    raise fault or first.fault(f"unknown format: {_LOOKED_FOR}")
+    raise fault or first.fault(_kindred(first, whole) or f"unknown format: {_LOOKED_FOR}")
 
 
 def _is_claude_code(head: _Head) -> bool:
     if head.type in ("user", "assistant") and head.message is not _ABSENT:
         return True
     return any(isinstance(mark, str) for mark in (head.session_id, head.leaf_uuid, head.message_id))
+
+
+def _is_openai(head: _Head, line: Line) -> bool:
+    return (head.type is None or head.type in ITEM_TYPES) and bool(kind_of(line.data, skip_blank(line.data, 0)))
+
+
+def _kindred(first: Line, whole: Line | None) -> str | None:
+    """Name the form of the first record: of the first line, or of the first value of a list."""
+    at = skip_blank(first.data, 0)
+    if whole is None or first.data[at : at + 1] == b"{":
+        return name_kindred(first.data, at)
+    return name_kindred(whole.data, skip_blank(whole.data, skip_blank(whole.data, 0) + 1))
 
 
 def _document(path: Path, first: Line, size_bytes: int) -> Line | None:

@@ -1,13 +1,13 @@
 """OpenAI's messages as records: where conversations begin, and how their events are named.
 
 A record is a message, a response of chat completions, or a conversation: an object with a list of messages, which
-fine-tuning lines, requests and tau-bench episodes are.
+fine-tuning lines, requests (Anthropic's too) and tau-bench episodes are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Final
 
 import msgspec
@@ -21,7 +21,7 @@ from strandline.model.transcript import IMPORT_ACTOR, SessionRestart, Transcript
 from strandline.transcripts.keys import KeyChain
 from strandline.transcripts.lines import Line, Tally, is_whole
 from strandline.transcripts.openai_message import read_message
-from strandline.transcripts.openai_records import fields_of, list_of_messages, only_choice
+from strandline.transcripts.openai_records import fields_of, list_of_messages, only_choice, system_of
 from strandline.transcripts.structure import values
 
 _THREAD: Final = "main"  # a user turn closes the calls of the assistant
@@ -101,8 +101,11 @@ class OpenAIReader:
             return
         spans = walk.spans if intact else list(takewhile(lambda span: is_whole(data, span), walk.spans))
         whole = self._tally.left_out_count
+        system = system_of(line)
+        if system is not None:
+            fields.pop("system", None)
         yield from self._open(fields)
-        for message in line.parts(spans):
+        for message in chain(filter(None, [system]), line.parts(spans)):
             self._tally.at(message)
             try:
                 events = self._message(message)
@@ -143,6 +146,7 @@ class OpenAIReader:
                 thread=_THREAD,
                 call_id=statement.call_id,
                 tool=statement.tool,
+                is_error=statement.is_error,
             )
             events.append(self._event(statement.kind, statement.body, envelope, said.actor))
         return events

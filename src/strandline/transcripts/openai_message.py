@@ -12,7 +12,9 @@ from msgspec import Raw
 from strandline.errors import ImportFormatError
 from strandline.limits import EVENT_BYTES_MAX, JSON_DEPTH_MAX, NAME_CHARS_MAX
 from strandline.model.event import EventKind, Role
+from strandline.transcripts.blocks import read_tool_result, read_tool_use
 from strandline.transcripts.lines import Line, identifier
+from strandline.transcripts.openai_records import CALL_TYPES, ITEM_TYPES, OUTPUT_TYPES
 
 _ABSENT: Final = Raw(b"")
 _NOTHING: Final = (b"", b"null")
@@ -31,6 +33,18 @@ class _Message(msgspec.Struct, gc=False):
 
 class _Audio(msgspec.Struct, gc=False):
     transcript: Raw = _ABSENT
+
+
+class _Item(msgspec.Struct, gc=False):
+    """Members of an item of the Responses API that bears no role."""
+
+    output: Raw = _ABSENT
+    summary: Raw = _ABSENT
+    content: Raw = _ABSENT
+
+
+class _Thought(msgspec.Struct, gc=False):
+    text: Raw = _ABSENT
 
 
 class _Call(msgspec.Struct, gc=False):
@@ -52,6 +66,7 @@ class Statement(NamedTuple):
     body: bytes
     call_id: str | None = None
     tool: str | None = None
+    is_error: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,11 +88,24 @@ _PARTS: Final = msgspec.json.Decoder(list[Raw])
 _STRING: Final = msgspec.json.Decoder(str)
 _VALUE: Final = msgspec.json.Decoder()
 
+_ITEM: Final = msgspec.json.Decoder(_Item)
+_THOUGHT: Final = msgspec.json.Decoder(_Thought)
+
 _ROLES: Final = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM, "developer": Role.SYSTEM}
 _RESULTS: Final = {"tool": "tool_call_id", "function": "name"}  # and the member that names the call
 _READ_OF_RESULT: Final = frozenset({"role", "name", "tool_call_id", "content"})  # the name is that of the call
 _READ: Final = frozenset({"role", "name", *_Message.__struct_fields__}) - {"audio"}  # of which only a transcript is
-_PART_TEXTS: Final = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+_READ_OF_CALL: Final = frozenset({"call_id", "name", "arguments", "input"})
+_READ_OF_OUTPUT: Final = frozenset({"call_id", "output"})
+_READ_OF_REASONING: Final = frozenset({"summary", "content"})
+_THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
+_PART_TEXTS: Final = {
+    "text": "text",
+    "input_text": "text",
+    "output_text": "text",
+    "refusal": "refusal",
+    "thinking": "thinking",
+}
 
 
 def read_message(line: Line, calls: Container[str] | None) -> Said:
@@ -91,17 +119,22 @@ def read_message(line: Line, calls: Container[str] | None) -> Said:
         ImportFormatError: it is damaged, or a result that no call asked for.
     """
     fields = line.decode(_DICT)
-    role = identifier(line, fields.get("role"), "role")
+    item = fields.get("type")
+    is_item = fields.get("role") is None and isinstance(item, str) and bool(item)
+    role = "assistant" if is_item else identifier(line, fields.get("role"), "role")
     if line.data.count(b"{") + line.data.count(b"[") > JSON_DEPTH_MAX:
         line.check_depth(fields)
     line.check_names()
     message = line.decode(_MESSAGE)
-    if role in _RESULTS:
+    read = _READ_OF_RESULT if role in _RESULTS else _READ
+    if is_item:
+        said, read = _item(line, str(item), fields, calls)
+    elif role in _RESULTS:
         result = _result(line, fields.get(_RESULTS[role]), role, bytes(message.content), calls)
         said = Said(actor=role, role=None, statements=[result])
     elif role in _ROLES:
         said = Said(actor=_actor(line, fields.get("name"), role), role=_ROLES[role], statements=[])
-        _add_texts(line, message, said)
+        _add_texts(line, message, said, calls)
         _add_calls(line, message, said)
     else:
         raise line.fault(f"role {role!r} is none of {', '.join((*_ROLES, *_RESULTS))}")
@@ -110,7 +143,7 @@ def read_message(line: Line, calls: Container[str] | None) -> Said:
             raise line.fault(f"a {statement.kind} of {len(statement.body)} bytes, at most {EVENT_BYTES_MAX}")
     if not said.statements and not said.skipped:
         said.skipped.append("empty_block")
-    read = _READ_OF_RESULT if role in _RESULTS else _READ
+    read |= {"type"} if item in ITEM_TYPES else set()
     unread = (name for name, value in fields.items() if name not in read and value not in (None, "", [], {}))
     said.skipped += (f"message.{name[:NAME_CHARS_MAX]}" for name in unread)
     return said
@@ -128,17 +161,17 @@ def _actor(line: Line, name: object, role: str) -> str:
 # ---------------------------------------------------------------------------------------------- texts
 
 
-def _add_texts(line: Line, message: _Message, said: Said) -> None:
+def _add_texts(line: Line, message: _Message, said: Said, calls: Container[str] | None) -> None:
     thought, content, refused = bytes(message.reasoning_content), bytes(message.content), bytes(message.refusal)
     if _holds_text(line, thought, "reasoning_content"):
-        body = b'{"type":"thinking","thinking":' + line.as_it_stood(thought) + b"}"
-        said.statements.append(Statement(EventKind.THINKING, body))
+        said.statements.append(_thought(line, thought))
     if content[:1] == b"[":
         for part in [bytes(raw) for raw in line.decode_part(content, _PARTS)]:
-            if _holds_part(line, part):
-                said.statements.append(Statement(EventKind.MESSAGE, line.as_it_stood(part)))
-            else:
+            stated = _part(line, part, calls)
+            if stated is None:
                 said.skipped.append("empty_block")
+            else:
+                said.statements.append(stated)
     elif _holds_text(line, content, "content"):
         said.statements.append(Statement(EventKind.MESSAGE, line.as_it_stood(content)))
     if bytes(message.audio)[:1] == b"{":
@@ -159,18 +192,60 @@ def _holds_text(line: Line, value: bytes, name: str) -> bool:
     return bool(line.decode_part(value, _STRING).strip())
 
 
-def _holds_part(line: Line, part: bytes) -> bool:
-    """Tell whether a part of a content says something."""
+def _part(line: Line, part: bytes, calls: Container[str] | None) -> Statement | None:
+    """Return what a part of a content states, one of Anthropic's too; None: nothing, it is empty."""
     block = line.decode_part(part, _VALUE)
     if not isinstance(block, dict):
         raise line.fault("a part of content is no object")
     kind = identifier(line, block.get("type"), "the type of a part of content")
+    body = line.as_it_stood(part)
+    if kind == "tool_use":
+        return Statement(EventKind.TOOL_CALL, body, *read_tool_use(line, block))
+    if kind == "tool_result":
+        call_id, is_error = read_tool_result(line, block)
+        _check_called(line, call_id, calls)
+        return Statement(EventKind.TOOL_RESULT, body, call_id, is_error=is_error)
+    stated = Statement(EventKind.THINKING if kind in _THOUGHTS else EventKind.MESSAGE, body)
     if kind not in _PART_TEXTS:
-        return True
+        return stated
     text = block.get(_PART_TEXTS[kind])
     if not isinstance(text, str):
         raise line.fault(f"a {kind} part whose {_PART_TEXTS[kind]} is no string")
-    return bool(text.strip())
+    return stated if text.strip() else None
+
+
+def _thought(line: Line, text: bytes) -> Statement:
+    return Statement(EventKind.THINKING, b'{"type":"thinking","thinking":' + line.as_it_stood(text) + b"}")
+
+
+# ---------------------------------------------------------------------------------------------- Responses API
+
+
+def _item(
+    line: Line, kind: str, fields: dict[str, object], calls: Container[str] | None
+) -> tuple[Said, frozenset[str]]:
+    """Return what an item states that bears no role, and which of its members were read."""
+    item = line.decode(_ITEM)
+    if kind in CALL_TYPES:
+        call_id = identifier(line, fields.get("call_id"), "the id of a tool call")
+        stated = [_function(line, line.data, call_id)]
+        return Said(actor="assistant", role=None, statements=stated), _READ_OF_CALL
+    if kind in OUTPUT_TYPES:
+        stated = [_result(line, fields.get("call_id"), kind, bytes(item.output), calls)]
+        return Said(actor="tool", role=None, statements=stated), _READ_OF_OUTPUT
+    if kind != "reasoning":
+        raise line.fault(f"an item of the type {kind!r} is not read; those that are: {', '.join(sorted(ITEM_TYPES))}")
+    stated = []
+    for name, parts in (("summary", bytes(item.summary)), ("content", bytes(item.content))):
+        if parts in _NOTHING:
+            continue
+        if parts[:1] != b"[":
+            raise line.fault(f"the {name} of a reasoning item is no list")
+        for part in line.decode_part(parts, _PARTS):
+            text = bytes(line.decode_part(part, _THOUGHT).text)
+            if _holds_text(line, text, f"a part of the {name}"):
+                stated.append(_thought(line, text))
+    return Said(actor="assistant", role=None, statements=stated), _READ_OF_REASONING
 
 
 # ---------------------------------------------------------------------------------------------- calls and results
@@ -225,15 +300,19 @@ def _input(line: Line, arguments: bytes) -> bytes:
 
 
 def _result(line: Line, cited: object, role: str, content: bytes, calls: Container[str] | None) -> Statement:
-    call_id = identifier(line, cited, _RESULTS[role])
+    call_id = identifier(line, cited, _RESULTS.get(role, "call_id"))
     if role == "function":
         call_id = _id_of_function(call_id)
-    if calls is not None and call_id not in calls:
-        raise line.fault(f"orphan result: no earlier call of the conversation has the id {call_id!r}")
+    _check_called(line, call_id, calls)
     if not content:
-        raise line.fault(f"a {role} message without content")
+        raise line.fault(f"a {role} message without content" if role in _RESULTS else f"a {role} without output")
     body = b'{"type":"tool_result","tool_use_id":' + _quoted(call_id) + b',"content":' + line.as_it_stood(content)
     return Statement(EventKind.TOOL_RESULT, body + b"}", call_id)
+
+
+def _check_called(line: Line, call_id: str, calls: Container[str] | None) -> None:
+    if calls is not None and call_id not in calls:
+        raise line.fault(f"orphan result: no earlier call of the conversation has the id {call_id!r}")
 
 
 def _id_of_function(name: str) -> str:

@@ -16,6 +16,10 @@ Kind = Literal["message", "conversation"]
 _LIST_NAMES: Final = ("messages", "traj")
 _LISTS: Final = tuple(f'"{name}"'.encode() for name in _LIST_NAMES)
 _MARKS: Final = ((b'"role"', b'"'), (b'"choices"', b"["))  # how a member of a message or response begins
+CALL_TYPES: Final = frozenset({"function_call", "custom_tool_call"})
+OUTPUT_TYPES: Final = frozenset({"function_call_output", "custom_tool_call_output"})
+ITEM_TYPES: Final = frozenset({"message", "reasoning"}) | CALL_TYPES | OUTPUT_TYPES  # of the Responses API
+_ITEM_MARKS: Final = tuple(f'"{name}"'.encode() for name in sorted(ITEM_TYPES - {"message"}))
 _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -27,7 +31,7 @@ def kind_of(data: bytes, at: int = 0) -> Kind | None:
         sign = data[value : value + 1]
         if name in _LISTS and sign == b"[":
             return "conversation" if kind_of(data, skip_blank(data, value + 1)) == "message" else None
-        if (name, sign) in _MARKS:
+        if (name, sign) in _MARKS or (name == b'"type"' and data.startswith(_ITEM_MARKS, value)):
             return "message"
     return None
 
@@ -39,8 +43,23 @@ def list_of_messages(data: bytes) -> int | None:
     return next((at for name, at in members(data) if name in _LISTS and data[at : at + 1] == b"["), None)
 
 
+def name_kindred(data: bytes, at: int = 0) -> str | None:
+    """Name a record that is kindred to OpenAI's messages and is not read, and say what to do; None: it is none."""
+    if data[at : at + 1] != b"{":
+        return None
+    names = dict(members(data, at))
+    if data.startswith(b'"chat.completion.chunk"', names.get(b'"object"', len(data))):
+        return "a streamed piece of a response (chat.completion.chunk); write the message that the pieces make"
+    if b'"custom_id"' in names and (b'"body"' in names or b'"response"' in names):
+        return "a record of a batch (custom_id); write what stands in its body, one a line"
+    return None
+
+
 def only_choice(line: Line) -> Line:
     """Return the message of a response, or the record itself."""
+    kindred = name_kindred(line.data, skip_blank(line.data, 0))
+    if kindred is not None:
+        raise line.fault(kindred)
     at = _member(line, b'"choices"')
     if at is None:
         return line
@@ -53,6 +72,19 @@ def only_choice(line: Line) -> Line:
     if at is None or end is None:
         raise line.fault("a choice without a message")
     return next(choice.parts([(at, end)]))
+
+
+def system_of(line: Line) -> Line | None:
+    """Return the system prompt that stands beside the messages of a conversation, as a message; None: there is none."""
+    at = _member(line, b'"system"')
+    end = None if at is None or line.data[at : at + 1] not in (b'"', b"[") else value_end(line.data, at)
+    if at is None or end is None:
+        return None
+    (prompt,) = line.parts([(at, end)])
+    message = Line(prompt.number, prompt.start, b'{"role":"system","content":' + prompt.data + b"}", ended=False)
+    message.size_bytes = prompt.size_bytes
+    check_utf8(message)
+    return message
 
 
 def _member(line: Line, wanted: bytes) -> int | None:
