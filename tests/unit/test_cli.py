@@ -390,6 +390,13 @@ def test_import_from_stdin(answer: Any) -> None:
     assert answer("compact", "-", stdin=CHAT + CHAT)["events_imported"] == 4
 
 
+@pytest.mark.parametrize("command", ["import", "compact"])
+def test_an_empty_stdin_is_warned_of(run: Run, command: str) -> None:
+    said = run(command, "-", "--workflow", "w", stdin=b"")
+    assert said.exit_code == 0
+    assert "warning: stdin held nothing" in said.stderr
+
+
 def test_stdin_is_limited(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from strandline.cli import spool
 
@@ -402,6 +409,7 @@ def test_import_splits_conversations(answer: Any, run: Run, tmp_path: Path) -> N
     file = tmp_path / "chat.jsonl"
     file.write_text(CHAT)
     value = answer("import", file, "--split")
+    assert value["tenant"] == "default"
     assert "workflow" not in value
     assert (value["events_imported"], value["left_out_count"]) == (4, 0)
     assert [(each["workflow"], each["revision"]) for each in value["workflows"]] == [("chat-1", 2), ("chat-2", 2)]

@@ -179,6 +179,8 @@ def test_an_empty_file_is_an_empty_transcript(tmp_path: pathlib.Path) -> None:
         (b'[{"task_id":1,"traj":[{"role":"user","content":"x"}]}]', "openai"),
         (b'{"id":"chatcmpl-1","choices":[{"message":{"role":"assistant","content":"x"}}]}', "openai"),
         (b" [] ", "openai"),
+        (b'{"messages":[]}', "openai"),
+        (b'[{"messages":[ ]}]', "openai"),
         (b'{"ro\n' + NOTE, "jsonl"),
     ],
 )
@@ -191,7 +193,7 @@ def test_the_format_is_told_by_the_first_records(tmp_path: pathlib.Path, data: b
     [
         b'{"type":"session","id":"x"}\n{"type":"message","message":{"role":"user"}}',  # pi
         b'{"timestamp":"t","type":"session_meta","payload":{}}',  # codex
-        b'{"messages":[]}',
+        b'{"messages":[1]}',
         b'{"messages":[{"type":"user","content":"x"}]}',  # gemini
         b'[{"id":1}]',
         b"[1]",

@@ -434,6 +434,20 @@ def test_a_conversation_alone_is_one_of_a_list(path: pathlib.Path) -> None:
     assert whole[0].body == 'Conversation 1 of the file: model "gpt-4o", temperature 0.2'
 
 
+@pytest.mark.parametrize(
+    ("data", "notes"),
+    [
+        (b"[]", 0),
+        (b'{"messages":[]}', 0),
+        (b'{"messages":[]}\n{"messages":[]}', 0),
+        (b'[{"messages":[]}]', 0),
+        (b'{"messages":[],"task_id":3}', 1),  # what is told of it would be lost
+    ],
+)
+def test_an_empty_conversation_is_no_event(path: pathlib.Path, data: bytes, notes: int) -> None:
+    assert [event.kind.value for event in events_of(path, data)] == ["note"] * notes
+
+
 def test_each_conversation_is_opened_by_a_note_and_closes_the_calls_before_it(
     workflow: strandline.Workflow, path: pathlib.Path
 ) -> None:

@@ -43,6 +43,7 @@ def import_transcript(target: Target, file: File, salvage: Salvage = False, spli
     value |= {name: sum(getattr(report, name) for report in reports) for name in _COUNTS.split()}
     if split:
         target.workflow = None  # there are several
+        value["tenant"] = target.tenant
         value["workflows"] = [pick(report, f"workflow revision {_COUNTS}") for report in reports]
         facts.append(
             ("workflows", f"{len(reports):,}: {reports[0].workflow} to {reports[-1].workflow}" if reports else "")

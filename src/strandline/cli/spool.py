@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from strandline.cli.output import tell
 from strandline.limits import IMPORT_STDIN_BYTES_MAX
 
 _STDIN: Final = "-"
@@ -41,4 +42,6 @@ def spooled(file: Path) -> Iterator[Path]:
                 if left < 0:
                     raise InvalidInputError(f"more than {IMPORT_STDIN_BYTES_MAX} bytes on stdin; give a file")
                 copy.write(piece)
+        if left == IMPORT_STDIN_BYTES_MAX:
+            tell("warning", "stdin held nothing, and is taken as an empty file; did what should write to it fail?")
         yield path

@@ -104,6 +104,8 @@ class OpenAIReader:
         system = system_of(line)
         if system is not None:
             fields.pop("system", None)
+        if damage is None and not (spans or fields or system):
+            return  # an empty conversation of which nothing is told, as an empty list is one
         yield from self._open(fields)
         for message in chain(filter(None, [system]), line.parts(spans)):
             self._tally.at(message)

@@ -30,7 +30,8 @@ def kind_of(data: bytes, at: int = 0) -> Kind | None:
     for name, value in members(data, at):
         sign = data[value : value + 1]
         if name in _LISTS and sign == b"[":
-            return "conversation" if kind_of(data, skip_blank(data, value + 1)) == "message" else None
+            first = skip_blank(data, value + 1)
+            return "conversation" if data[first : first + 1] == b"]" or kind_of(data, first) == "message" else None
         if (name, sign) in _MARKS or (name == b'"type"' and data.startswith(_ITEM_MARKS, value)):
             return "message"
     return None
