@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 import strandline
-from demo.choices import EVERYTHING, copy_first_lines, first_budget
+from demo.choices import EVERYTHING, copy_first_parts, first_budget
 from demo.crash import kill_while_drafting
 from demo.evidence import log_digest
 from demo.facts import LogEvent, Step
@@ -57,16 +57,16 @@ def import_first(run: Run) -> None:
     """The beginning of the file, as if the agents were still at work."""
     source, story = run.story.source, run.story
     first = run.out / FIRST_PART
-    copy_first_lines(source, first)
+    copy_first_parts(source, first)
     with (
-        story.step(f"Import the first {source.first_lines:,} of {counted(source.lines, 'line')}") as step,
+        story.step(f"Import the first {source.first_parts:,} of {counted(source.parts, source.part)}") as step,
         run.open() as db,
     ):
         try:
             report = run.log(db).import_transcript(first)
         except strandline.ImportFormatError:  # too short to tell its format, though the whole file is sound
             report = run.log(db).import_transcript(source.path)
-            step.say("so few lines do not show their format: all of them were imported at once")
+            step.say(f"so few {source.part}s do not show their format: all of them were imported at once")
         step.say(f"{counted(report.revision, 'event')}, in one log in one embedded file")
     first.unlink()
 

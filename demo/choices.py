@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import strandline
+from demo.document import read_document
 from demo.facts import Source
 from demo.visible import visible
 
@@ -28,7 +29,7 @@ _HANDLE_LIKE: Final = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.*[-_/:])\S{8,80}", re.
 
 
 def look_at(path: Path) -> Source:
-    """Count the lines of a file, and say how many of them the first import gets.
+    """Count the lines of a file, and say by what it is cut, and how much of it the first import gets.
 
     Raises:
         InvalidInputError: there is none, it is no file, or it can't be read.
@@ -43,10 +44,18 @@ def look_at(path: Path) -> Source:
         raise _refused(path, "is a folder, not a transcript" if is_folder else "is no regular file, and is read twice")
     with file:
         lines = sum(1 for _ in file)
+    document = read_document(path)
+    part, parts = ("line", lines) if document is None else (document.part, len(document.ends))
     bundled = path.resolve() == BUNDLED.resolve()
-    first = BUNDLED_FIRST_LINES if bundled else max(1, int(lines * FIRST_SHARE))
+    first = BUNDLED_FIRST_LINES if bundled else max(1, int(parts * FIRST_SHARE))
     return Source(
-        path=path, bundled=bundled, size_bytes=path.stat().st_size, lines=lines, first_lines=min(first, lines)
+        path=path,
+        bundled=bundled,
+        size_bytes=path.stat().st_size,
+        lines=lines,
+        part=part,
+        parts=parts,
+        first_parts=min(first, parts),
     )
 
 
@@ -54,10 +63,14 @@ def _refused(path: Path, why: str) -> strandline.InvalidInputError:
     return strandline.InvalidInputError(f"'{visible(path)}' {why}", hint=_FILE_HINT)
 
 
-def copy_first_lines(source: Source, to: Path) -> None:
-    """Write the first lines of the file, as if the agents were still at work."""
+def copy_first_parts(source: Source, to: Path) -> None:
+    """Write the first parts of the file, as if the agents were still at work."""
+    document = read_document(source.path)
+    if document is not None:
+        to.write_bytes(document.beginning(source.first_parts))
+        return
     with source.path.open("rb") as file, to.open("wb") as out:
-        for _, line in zip(range(source.first_lines), file, strict=False):
+        for _, line in zip(range(source.first_parts), file, strict=False):
             out.write(line)
 
 

@@ -20,6 +20,7 @@ _ADDED_BY_THE_IMPORT: Final = {  # what no record of the file says
     "claude_code": ("abandoned",),  # a restarted session closes its open calls
     "openai": ("abandoned", "note"),  # as does the next conversation, which a note opens
 }
+_SAID_FIRST: Final = ("system", "reasoning_content", "content", "audio", "refusal")  # in whatever order they stand
 _PAYLOADS: Final = ("text", "input", "content")
 
 
@@ -81,10 +82,15 @@ def _among_values(bodies: list[bytes], path: Path) -> int:
 
 
 def _values(item: object) -> Iterator[object]:
-    """Yield a value, and all values in it, in their order."""
+    """Yield a value, and all values in it, in the order in which they are said."""
     yield item
-    for inner in item.values() if isinstance(item, dict) else item if isinstance(item, list) else ():
-        yield from _values(inner)
+    if isinstance(item, dict):
+        first = (item[name] for name in _SAID_FIRST if name in item)
+        inner = [*first, *(value for name, value in item.items() if name not in _SAID_FIRST)]
+    else:
+        inner = item if isinstance(item, list) else []
+    for value in inner:
+        yield from _values(value)
 
 
 def _spells(value: object, said: object) -> bool:

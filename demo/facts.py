@@ -55,7 +55,9 @@ class Source:
     bundled: bool
     size_bytes: int
     lines: int
-    first_lines: int  # how many of them the first import gets
+    part: str  # by which it is cut: line, or in one JSON document message or conversation
+    parts: int
+    first_parts: int  # how many of them the first import gets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

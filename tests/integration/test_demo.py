@@ -266,6 +266,48 @@ def test_conversations_of_openai_go_through(tmp_path: Path) -> None:
     assert "9 of 9 say what the file says" in ran.stdout
 
 
+@pytest.mark.parametrize("form", ["list", "indented list", "request", "list of one", "conversations"])
+def test_one_json_document_is_cut_by_its_messages_and_shows_the_whole_job(tmp_path: Path, form: str) -> None:
+    messages: list[dict[str, object]] = [{"role": "system", "content": "Be brief."}]
+    for n in range(120):
+        messages.append({"role": "user", "content": f"Look at /srv/app/{n}.py and at job-{n:04x}. " + "Mind it. " * 20})
+        messages.append({"role": "assistant", "content": f"I looked at job-{n:04x}. " + "All is well there. " * 20})
+    forms: dict[str, object] = {
+        "request": {"model": "m", "messages": messages, "n": 1},
+        "list of one": [{"messages": messages}],
+        "conversations": [{"messages": messages[n : n + 24]} for n in range(0, 240, 24)],
+    }
+    file = tmp_path / "chat.json"
+    file.write_text(json.dumps(forms.get(form, messages), indent=1 if form == "indented list" else None))
+    ran = run_demo(tmp_path / "out", file)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    parts = "first 6 of 10 conversations" if form == "conversations" else "first 144 of 241 messages"
+    assert f"Import the {parts}" in ran.stdout
+    assert "it died by SIGKILL" in ran.stdout
+    assert "Recover" in ran.stdout
+
+
+def test_blocks_and_items_are_found_in_the_file_in_whatever_order_its_members_stand(tmp_path: Path) -> None:
+    blocks = [
+        {"role": "user", "content": "look up k-7f3a"},
+        {"content": [{"type": "tool_use", "id": "t", "name": "n", "input": {"q": 1}}], "role": "assistant"},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "found"}]},
+        {"role": "assistant", "content": "It is there.", "reasoning_content": "Let me see."},
+    ]
+    items = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "look"}]},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
+        {"type": "function_call", "call_id": "c", "name": "n", "arguments": '{"q": 1}'},
+        {"type": "function_call_output", "call_id": "c", "output": "found"},
+    ]
+    for content, events in (({"messages": blocks, "system": "Be brief."}, 6), (items, 4)):
+        file = tmp_path / "chat.json"
+        file.write_text(json.dumps(content))
+        ran = run_demo(tmp_path / "out", file)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        assert f"{events} of {events} say what the file says" in ran.stdout
+
+
 def test_it_does_not_remove_what_it_did_not_make(tmp_path: Path) -> None:
     theirs = tmp_path / "store.db"
     theirs.write_text("not ours", encoding="utf-8")
