@@ -66,13 +66,11 @@ class ImportFormatError(InvalidInputError):
     Attributes: line (1-based), byte (0-based offset of the fault in the file), reason.
     """
 
-    hint = (
-        "Repair or cut the file at the place named, or leave out what is damaged with `--salvage`; then import again."
-    )
+    hint = "Nothing was written. Repair or cut the file at the place named, then try again."
     fields = ("line", "byte", "reason")
 
     def __init__(self, reason: str, *, line: int, byte: int) -> None:
-        super().__init__(f"line {line}, byte {byte}: {reason}; nothing was imported")
+        super().__init__(f"line {line}, byte {byte}: {reason}")
         self.reason = reason
         self.line = line
         self.byte = byte

@@ -417,6 +417,24 @@ def test_import_splits_conversations(answer: Any, run: Run, tmp_path: Path) -> N
     assert "2: w-1 to w-2" in human
 
 
+def test_a_salvage_is_offered_where_it_helps_and_only_there(answer: Any, tmp_path: Path) -> None:
+    torn, plain = tmp_path / "torn.jsonl", tmp_path / "plain.txt"
+    torn.write_text('{"kind": "note", "text": "a"}\n{"kind": "no')
+    plain.write_text("hello\n")
+
+    def hint(*args: object) -> str:
+        error = answer(*args, code=1)["error"]
+        assert "imported" not in error["message"]
+        return str(error["hint"])
+
+    assert "with `--salvage`" in hint("import", torn)
+    assert "`strandline import FILE --salvage`" in hint("compact", torn)
+    for args in (("compare", torn), ("refs", torn), ("append", torn), ("import", plain, "--salvage")):
+        assert hint(*args) == errors.ImportFormatError.hint
+    for command in ("import", "compact", "compare", "append"):
+        assert "salvage" not in hint(command, plain)
+
+
 def test_import_salvages_and_lists_what_it_left_out(answer: Any, run: Run, tmp_path: Path) -> None:
     file = tmp_path / "torn.jsonl"
     file.write_text('{"kind": "note", "text": "a"}\n{"kind": "no')

@@ -11,7 +11,7 @@ import typer
 
 from strandline.cli.command import Answer, Budget, Target, number
 from strandline.cli.failures import CONFLICT, REJECTED
-from strandline.cli.import_transcript import check_file, import_file
+from strandline.cli.import_transcript import check_file, hinted, import_file
 from strandline.cli.output import count, pick, span
 from strandline.cli.progress import progress
 from strandline.cli.spool import spooled
@@ -26,6 +26,10 @@ Chosen = Annotated[Literal["extractive"], typer.Option(help="What drafts the sum
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse if any event was appended meanwhile.")]
 Through = Annotated[int | None, typer.Option(metavar="SEQ", parser=number(1), help="The last event to cover.")]
 WhenTokens = Annotated[int | None, typer.Option(metavar="N", parser=number(0), help="Do nothing below this size.")]
+_SALVAGE_HINT: Final = (
+    "Nothing was imported. Repair or cut the file at the place named; or import it with `strandline import FILE "
+    "--salvage`, which leaves out what is damaged, and compact without FILE."
+)
 _FIELDS: Final = (
     "outcome reason view revision generation watermark lineage_seq depth tokens_before tokens_after summary_tokens"
     " tail_tokens token_counter refs_seen refs_verbatim refs_dropped refs_unaccounted summary_id"
@@ -51,7 +55,8 @@ def compact(
         workflow = stack.enter_context(target.open(create=path is not None, file=path))
         opened = imported = time.perf_counter()
         if path is not None:
-            events_imported = import_file(workflow, path).events_imported
+            with hinted(_SALVAGE_HINT):
+                events_imported = import_file(workflow, path).events_imported
             imported = time.perf_counter()
         with progress(f"compacting {workflow.name}"):
             done = workflow.compact(budget, strict=strict, through=through, when_tokens=when_tokens)

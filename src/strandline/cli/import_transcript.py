@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 _COUNTS: Final = "events_imported events_known foreign_summaries calls_abandoned"
 _OF_FILE: Final = "format lines lines_skipped left_out left_out_count"
+_SALVAGE_HINT: Final = (
+    "Nothing was imported. Repair or cut the file at the place named, or leave out what is damaged with `--salvage`; "
+    "then import again."
+)
 _SHOWN_MAX: Final = 20  # of what was left out, to people
 _FILE_HELP: Final = "Claude Code session JSONL, OpenAI messages (JSON or JSONL), or our own JSONL; - is stdin."
 File = Annotated[Path, typer.Argument(metavar="FILE", help=_FILE_HELP)]
@@ -31,7 +37,8 @@ def import_transcript(target: Target, file: File, salvage: Salvage = False, spli
     begun = time.perf_counter()
     with spooled(file) as path:
         check_file(path)
-        reports = _split(target, path, salvage=salvage) if split else [_whole(target, path, salvage=salvage)]
+        with nullcontext() if salvage else hinted(_SALVAGE_HINT):
+            reports = _split(target, path, salvage=salvage) if split else [_whole(target, path, salvage=salvage)]
     spent_ms = round((time.perf_counter() - begun) * 1_000, 3)
     value: dict[str, object] = {"view": target.view}
     facts: list[tuple[str, object]] = []
@@ -70,6 +77,18 @@ def check_file(file: Path) -> None:
     from strandline.transcripts import open_transcript
 
     open_transcript(file, digest=lambda _: "")
+
+
+@contextmanager
+def hinted(hint: str) -> Iterator[None]:
+    """Say of a file whose format is known, and that is damaged, how a salvage helps."""
+    from strandline.errors import ImportFormatError
+
+    try:
+        yield
+    except ImportFormatError as error:
+        error.hint = hint
+        raise
 
 
 def import_file(workflow: Workflow, file: Path, *, salvage: bool = False) -> ImportReport:

@@ -30,6 +30,7 @@ _LOOKED_FOR: Final = (
     'nor Strandline JSONL (records with \'kind\', such as {"kind":"message","role":"user","text":"…"}) '
     "nor OpenAI messages (records with 'role', 'messages', 'traj' or 'choices'; JSONL or one JSON document)"
 )
+_UNKNOWN_HINT: Final = "Nothing was written. Write it in one of these formats; docs/transcripts.md describes each."
 _DOCUMENT_HINT: Final = "Write one message or one conversation a line: JSONL is read record by record."
 _OPEN: Final = (b"{", b"[", b",", b":")  # how a line ends inside a document that is written over several lines
 _ABSENT: Final = msgspec.Raw(b"")
@@ -82,7 +83,9 @@ def detect_format(path: Path, size_bytes: int) -> Detected:
             return Detected("openai", document=True)
         if first.data.lstrip().startswith(b"["):
             fault = fault_of(whole)
-    raise fault or first.fault(_kindred(first, whole) or f"unknown format: {_LOOKED_FOR}")
+    unknown = first.fault(_kindred(first, whole) or f"unknown format: {_LOOKED_FOR}")
+    unknown.hint = _UNKNOWN_HINT
+    raise fault or unknown
 
 
 def _is_claude_code(head: _Head) -> bool:
