@@ -197,6 +197,25 @@ def test_a_call_and_its_result_are_rendered_as_they_came(workflow: strandline.Wo
     assert messages[2] == {"role": "tool", "tool_call_id": "c1", "content": "r-1"}
 
 
+def test_the_system_prompt_of_a_conversation_is_the_first_message_and_says_what_it_said(
+    workflow: strandline.Workflow, path: pathlib.Path
+) -> None:
+    image = {"type": "image_url", "image_url": {"url": "https://x.example/a.png"}}
+    imported(workflow, path, {"messages": [SYSTEM, {**ASK, "content": [image]}, SYSTEM], "task_id": 3})
+    note = "[note] Conversation 1 of the file: task_id 3"
+    context = workflow.context()
+    assert context.messages("openai") == [
+        SYSTEM,
+        {"role": "user", "content": note},
+        {"role": "user", "content": "[image_url] https://x.example/a.png"},
+        SYSTEM,
+    ]
+    said = ["[system] Be brief.", note, "[image_url] https://x.example/a.png", "[system] Be brief."]
+    (message,) = context.messages("anthropic")
+    assert message == {"role": "user", "content": [{"type": "text", "text": text} for text in said]}
+    assert context.text.index(note) < context.text.index("[system] Be brief.")  # a text keeps the order of the log
+
+
 def test_members_that_are_not_read_are_counted(workflow: strandline.Workflow, path: pathlib.Path) -> None:
     report = imported(workflow, path, {**SAY, "audio": {"id": "a"}, "annotations": [], "refusal": None, "x": 0})
     assert report.lines_skipped == {"message.audio": 1, "message.x": 1}

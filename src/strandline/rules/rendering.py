@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from itertools import takewhile
 
 from strandline.model.context import ContextPart, PartKind
 from strandline.model.event import Envelope, EventKind, Role, SourceEvent
@@ -62,7 +63,9 @@ def to_openai(parts: Sequence[ContextPart]) -> list[Message]:
     messages += ({"role": "user", "content": text} for text in quoted_texts(parts))  # beside the anchors, not in them
     for group in _turns(parts):
         if isinstance(group, SourceEvent):
-            messages.append({"role": _openai_role(group), "content": plain_text(group)})
+            role = _openai_role(group)
+            content = group.text if role == Role.SYSTEM else plain_text(group)  # the role says it: no prefix
+            messages.append({"role": role, "content": content})
             continue
         calls, results = group
         messages.append(
@@ -112,7 +115,7 @@ def _turns(parts: Sequence[ContextPart]) -> Iterator[SourceEvent | _Calls]:
 
     Calls that follow each other are one group; each result is moved up behind its group, where providers want it.
     """
-    events = [p.event for p in parts if p.kind is PartKind.EVENT and p.event is not None]
+    events = _prompt_first([p.event for p in parts if p.kind is PartKind.EVENT and p.event is not None])
     calls_here = {event.seq for event in events if event.kind is EventKind.TOOL_CALL}
     results: dict[int, SourceEvent] = {}
     for event in events:
@@ -134,6 +137,12 @@ def _turns(parts: Sequence[ContextPart]) -> Iterator[SourceEvent | _Calls]:
             yield event
     if group:
         yield group, results
+
+
+def _prompt_first(events: list[SourceEvent]) -> list[SourceEvent]:
+    """Move system prompts before the notes that open a log: providers want them first, and a note is no user's turn."""
+    opening = list(takewhile(lambda event: event.kind is EventKind.NOTE or event.role is Role.SYSTEM, events))
+    return [*sorted(opening, key=lambda event: event.kind is EventKind.NOTE), *events[len(opening) :]]
 
 
 def _answers(event: SourceEvent, calls_here: set[int]) -> bool:
@@ -181,8 +190,8 @@ def _text_block(text: str) -> Message:
 
 
 def _anthropic_blocks(event: SourceEvent) -> list[Message]:
-    if event.kind is EventKind.MESSAGE and isinstance(event.payload, dict):
-        return [deepcopy(event.payload)]  # an image or a document, as it stood
+    if event.kind is EventKind.MESSAGE and isinstance(event.payload, dict) and _is_result_block(event.payload):
+        return [deepcopy(event.payload)]  # an image or a document, as it stood; other blocks as text
     return [_text_block(plain_text(event))]
 
 
