@@ -172,3 +172,10 @@ def test_a_file_that_is_not_there(run):
     done = run("refs", "nix.txt")
     assert done.exit_code == 1
     assert "'nix.txt' can't be read" in done.stderr
+
+
+def test_of_a_document_on_one_line_each_reference_has_its_message(tmp_path: Path) -> None:
+    file = tmp_path / "list.json"
+    file.write_text('[{"role": "user", "content": "job-77ab"}, {"role": "user", "content": "job-88cd"}]')
+    found = json.loads(CliRunner().invoke(app, ["refs", str(file), "--json"]).stdout)["refs"]
+    assert [(row["ref"], row["first"]) for row in found] == [("job-77ab", "message 1"), ("job-88cd", "message 2")]

@@ -197,6 +197,24 @@ def test_a_call_and_its_result_are_rendered_as_they_came(workflow: strandline.Wo
     assert messages[2] == {"role": "tool", "tool_call_id": "c1", "content": "r-1"}
 
 
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        ([SYSTEM, {"role": "robot"}], "message 2: role 'robot'"),
+        ({"messages": [SYSTEM, {"role": "robot"}]}, "message 2 of conversation 1: role 'robot'"),
+        ([{"messages": [ASK]}, {"messages": [{"role": "robot"}]}], "message 1 of conversation 2: role 'robot'"),
+        ([{"messages": [ASK]}, {"messages": [ASK, result("c9")]}], "message 2 of conversation 2: orphan result"),
+        ({"system": [{}], "messages": [ASK]}, "the system prompt of conversation 1: the type of a part"),
+    ],
+)
+def test_a_fault_in_a_document_says_in_which_message(path: pathlib.Path, content: object, where: str) -> None:
+    with pytest.raises(ImportFormatError) as caught:
+        events_of(path, json.dumps(content).encode())
+    assert caught.value.reason.startswith(where)
+    with pytest.raises(ImportFormatError, match=r"^line 2, byte \d+: role 'robot'"):
+        events_of(path, as_lines(SYSTEM, {"role": "robot"}))
+
+
 def test_the_system_prompt_of_a_conversation_is_the_first_message_and_says_what_it_said(
     workflow: strandline.Workflow, path: pathlib.Path
 ) -> None:

@@ -176,4 +176,4 @@ def _events(file: Path) -> Iterator[tuple[str, object]]:
     for item in transcript.items():
         if isinstance(item, NewEvent):
             text, value = reference_source(item, *encode_body(item))
-            yield f"line {transcript.lines}", text or value
+            yield transcript.where, text or value

@@ -40,6 +40,7 @@ def read_document(path: Path, tally: Tally) -> Iterator[Line]:
     if fault is not None and not tally.salvage:
         raise fault
     for part in _values(whole, fault) if _is_list(whole) else _object(whole):
+        part.part = True
         tally.at(part)
         yield part
 

@@ -90,6 +90,7 @@ class Tally:
     line: int = 1  # of the newest record: where it begins,
     line_byte: int = 0
     size_bytes: int = 0  # and its size
+    where: str = ""  # and which it is where lines don't tell: "message 2 of conversation 1"
     skipped: dict[str, int] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
     left_out_count: int = 0
@@ -99,10 +100,15 @@ class Tally:
         """Note that the newest record is this one."""
         self.line, self.line_byte, self.size_bytes = line.number, line.start, line.size_bytes
 
+    def _located(self, fault: ImportFormatError) -> ImportFormatError:
+        """Return a fault of the newest record with which record it is, where lines don't tell."""
+        where, self.where = self.where, ""  # said once
+        return ImportFormatError(f"{where}: {fault.reason}", line=fault.line, byte=fault.byte) if where else fault
+
     def leave_out(self, fault: ImportFormatError, line: Line, start: int = 0) -> None:
         """Leave a record out, or what of it begins at `start`; where nothing is salvaged, raise its fault."""
         if not self.salvage:
-            raise fault
+            raise self._located(fault)
         number, byte = line.number + line.data.count(b"\n", 0, start), line.start + start
         reason = fault.reason if fault.byte == byte else f"{fault.reason} (line {fault.line}, byte {fault.byte})"
         size_bytes = line.size_bytes - start
@@ -124,7 +130,7 @@ class Tally:
 class Line:
     """One record: a line without its end, or a value within one. `data` has stand-ins where it needs some."""
 
-    __slots__ = ("damage", "data", "document", "ended", "number", "size_bytes", "stand_ins", "start", "stray")
+    __slots__ = ("damage", "data", "document", "ended", "number", "part", "size_bytes", "stand_ins", "start", "stray")
 
     def __init__(self, number: int, start: int, data: bytes, *, ended: bool) -> None:
         self.number = number
@@ -132,6 +138,7 @@ class Line:
         self.data = data
         self.ended = ended  # by a line feed
         self.document = False  # whether it is all of the file
+        self.part = False  # whether it is a value of a list, of which a line may hold several
         self.stray = False  # whether it stands where no record may: no part of it is one
         self.size_bytes = len(data)
         self.stand_ins: StandIns | None = None

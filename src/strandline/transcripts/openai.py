@@ -58,6 +58,7 @@ class OpenAIReader:
         """
         self._records += 1
         start = None if line.stray else list_of_messages(line.data)
+        self._tally.where = f"{'message' if start is None else 'conversation'} {self._records}" if line.part else ""
         try:
             self._check_shape(line, conversation=start is not None)
             items = self._message(only_choice(line)) if start is None else self._conversation(line, start)
@@ -107,14 +108,17 @@ class OpenAIReader:
         if damage is None and not (spans or fields or system):
             return  # an empty conversation of which nothing is told, as an empty list is one
         yield from self._open(fields)
-        for message in chain(filter(None, [system]), line.parts(spans)):
+        for number, message in enumerate(chain([system] if system else [], line.parts(spans)), 0 if system else 1):
             self._tally.at(message)
+            which = f"message {number}" if number else "the system prompt"
+            self._tally.where = f"{which} of conversation {self._records}"
             try:
                 events = self._message(message)
             except ImportFormatError as fault:
                 self._tally.leave_out(fault, message)
                 continue
             yield from events
+        self._tally.where = f"conversation {self._records}"
         if damage is not None and (not intact or self._tally.left_out_count == whole):
             cut = len(spans) < len(walk.spans)
             self._tally.leave_out(damage, line, walk.spans[len(spans)][0] if cut else walk.end)

@@ -64,6 +64,11 @@ class Transcript:
         return self._tally.line, self._tally.line_byte, self._tally.size_bytes
 
     @property
+    def where(self) -> str:
+        """The newest record in words: which message of the document or conversation, else the line where it begins."""
+        return self._tally.where or f"line {self._tally.line}"
+
+    @property
     def skipped(self) -> Mapping[str, int]:
         """How many records, by type, and empty blocks and blank lines became no event."""
         return self._tally.skipped
