@@ -102,7 +102,7 @@ class OpenAIReader:
             return
         spans = walk.spans if intact else list(takewhile(lambda span: is_whole(data, span), walk.spans))
         whole = self._tally.left_out_count
-        system = system_of(line)
+        system = system_of(line) if "system" in fields else None
         if system is not None:
             fields.pop("system", None)
         if damage is None and not (spans or fields or system):

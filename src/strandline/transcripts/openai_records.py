@@ -20,6 +20,7 @@ CALL_TYPES: Final = frozenset({"function_call", "custom_tool_call"})
 OUTPUT_TYPES: Final = frozenset({"function_call_output", "custom_tool_call_output"})
 ITEM_TYPES: Final = frozenset({"message", "reasoning"}) | CALL_TYPES | OUTPUT_TYPES  # of the Responses API
 _ITEM_MARKS: Final = tuple(f'"{name}"'.encode() for name in sorted(ITEM_TYPES - {"message"}))
+_KINDRED: Final = (b'"chat.completion.chunk"', b'"custom_id"')
 _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -46,7 +47,7 @@ def list_of_messages(data: bytes) -> int | None:
 
 def name_kindred(data: bytes, at: int = 0) -> str | None:
     """Name a record that is kindred to OpenAI's messages and is not read, and say what to do; None: it is none."""
-    if data[at : at + 1] != b"{":
+    if data[at : at + 1] != b"{" or not any(mark in data for mark in _KINDRED):
         return None
     names = dict(members(data, at))
     if data.startswith(b'"chat.completion.chunk"', names.get(b'"object"', len(data))):
