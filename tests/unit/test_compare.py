@@ -262,7 +262,9 @@ def test_a_damaged_file_is_refused_as_by_an_import(run: Run, tmp_path: Path) -> 
     damaged.write_bytes(SAMPLE.read_bytes()[:-40])
     error = answer(run(damaged, "--json"), 1)["error"]
     imported = json.loads(CliRunner().invoke(app, ["import", str(damaged), "--json"]).stdout)["error"]
+    hints = [each.pop("hint") for each in (error, imported)]  # a salvage is an option of the import only
     assert error == imported
+    assert ["--salvage" in hint for hint in hints] == [False, True]
     assert (error["type"], error["line"]) == ("ImportFormatError", 61)
 
 
