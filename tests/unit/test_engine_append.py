@@ -118,11 +118,12 @@ def test_a_stale_writer_is_refused(db, wf):
         strandline.lift_constraint("nothing"),
         SAY("user", "x", key="k" * (KEY_CHARS_MAX + 1)),
         SAY("user", "x", refs=[f"r{n}" for n in range(EVENT_REFS_MAX + 1)]),
+        SAY("user", ",".join(f"job-{n}" for n in range(EVENT_REFS_MAX + 1))),
         strandline.tool_call("c", "fetch", {"x": float("nan")}),
         strandline.tool_call("c", "fetch", {"x": "\ud800"}),
         SAY("user", "x", key="a\0b"),
     ],
-    ids=["orphan", "lift", "key", "refs", "nan", "surrogate", "nul"],
+    ids=["orphan", "lift", "key", "refs", "found refs", "nan", "surrogate", "nul"],
 )
 def test_a_batch_with_one_bad_event_appends_none(db, wf, bad):
     """I2: all or nothing; seqs go on without a gap."""

@@ -23,6 +23,9 @@ from strandline.rules.references import (
     EMBEDDED_JSON_CHARS_MAX,
     EMBEDDED_JSON_DEPTH_MAX,
     EXTRACTOR,
+    SCAN_TOKENS,
+    SHORT_TEXT_CHARS_MAX,
+    SHORT_TEXTS_MAX,
     TOKEN_MEMO_CHARS_MAX,
     TOKEN_MEMO_TOKENS_MAX,
     extract,
@@ -170,7 +173,7 @@ def test_a_reference_alone_is_extracted_again_with_its_class(text):
 @given(TEXTS)
 def test_the_memo_changes_nothing(text):
     remembered = extract(text)
-    references._MEMO.clear()
+    references.forget()
     fresh = extract(text)
     assert list(fresh.items()) == list(remembered.items())
 
@@ -319,6 +322,49 @@ def test_the_work_is_linear(piece, monkeypatch):
     assert sum(min(length, REFERENCE_CHARS_MAX) for length in judged) <= 6 * len(text)
 
 
+MANY = {
+    "tokens": " ".join(f"job-{n}" for n in range(60_000)),
+    "one token": ",".join(f"job-{n}" for n in range(60_000)),
+    "amounts": ",".join(f"${n}" for n in range(60_000)),
+}
+
+
+@pytest.mark.parametrize("text", MANY.values(), ids=MANY)
+def test_the_work_ends_where_too_many_are_found(text, monkeypatch):
+    """Count the spans that are judged: as many as are asked for, and those worked through together with the last."""
+    judged = 0
+
+    def counting(span: str) -> ReferenceClass | None:
+        nonlocal judged
+        judged += 1
+        return classify(span)
+
+    monkeypatch.setattr(references, "classify", counting)
+    references.forget()
+    found = extract(text, most=1_000)
+    assert len(found) > 1_000
+    assert judged <= 2 * (1_000 + SCAN_TOKENS)
+    assert list(found) == list(extract(text))[: len(found)]
+    assert list(extract_json([text, text], most=1_000)) == list(found)
+
+
+@settings(deadline=None)
+@given(TEXTS, st.integers(0, 12))
+def test_a_number_that_is_not_passed_changes_nothing(text, most):
+    found = list(extract(text, most=most).items())
+    every = list(extract(text).items())
+    assert found == every or (len(found) > most and found == every[: len(found)])
+
+
+@pytest.mark.parametrize("joint", [" ", ","])
+def test_figures_that_are_no_reference_are_not_judged(joint, monkeypatch):
+    judged: list[str] = []
+    monkeypatch.setattr(references, "classify", judged.append)
+    references.forget()
+    assert extract(joint.join(f"{n},{n}:{n}.~{n}/" for n in range(20_000))) == {}
+    assert len(judged) <= 2
+
+
 def test_a_megabyte_of_anything():
     noise = bytes(n * n // 7 % 256 for n in range(1_000_000))
     for text in (noise.decode("latin-1"), noise.decode("utf-8", "replace"), noise.decode("utf-8", "surrogateescape")):
@@ -327,12 +373,26 @@ def test_a_megabyte_of_anything():
 
 
 def test_the_memo_is_bounded():
-    references._MEMO.clear()
+    references.forget()
     extract("a_" + "b" * TOKEN_MEMO_CHARS_MAX)
     assert len(references._MEMO) == 0
     for start in range(0, 2 * TOKEN_MEMO_TOKENS_MAX, 10_000):
         extract(" ".join(f"job-{n}" for n in range(start, start + 10_000)))
         assert len(references._MEMO) <= TOKEN_MEMO_TOKENS_MAX
+
+
+def test_the_memo_of_short_texts_is_bounded():
+    references.forget()
+    extract("a_" + "b" * SHORT_TEXT_CHARS_MAX)
+    assert references._of_short.cache_info().currsize == 0
+    for number in range(SHORT_TEXTS_MAX + 10):
+        extract(f"job {number}")
+    assert references._of_short.cache_info().currsize == SHORT_TEXTS_MAX
+
+
+def test_what_is_remembered_of_a_short_text_is_not_the_callers():
+    extract("a_b").clear()
+    assert extract("a_b") == {"a_b": ReferenceClass.SNAKE_CASE}
 
 
 def test_the_extractor_has_a_name():

@@ -87,12 +87,11 @@ def prepare(new: NewEvent, references: References = BUILT_IN) -> PreparedEvent:
         if len(ref.splitlines()) != 1 or forged_anchor(ref) is not None:
             raise InvalidInputError(f"declared reference {ref!r} has several lines, or would read as a fact of ours")
     text, value = reference_source(new, format_, body)
-    found = references.of_text(text) if text else references.of_json(value)
+    most = EVENT_REFS_MAX
+    found = references.of_text(text, most=most) if text else references.of_json(value, most=most)
     extracted = tuple(ref for ref in found if ref not in declared)
     if len(declared) + len(extracted) > EVENT_REFS_MAX:
-        raise InvalidInputError(
-            f"a {new.kind} with {len(declared) + len(extracted)} references; at most {EVENT_REFS_MAX} are allowed"
-        )
+        raise InvalidInputError(f"a {new.kind} with more than {EVENT_REFS_MAX} references, which is the most allowed")
     return PreparedEvent(new=new, format=format_, body=body, declared=declared, extracted=extracted)
 
 

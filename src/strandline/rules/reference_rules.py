@@ -121,23 +121,26 @@ class References:
         self._matchers = dict(matchers or {})
         self._memo: Memo[tuple[str, str]] = Memo(self._scan)
 
-    def of_text(self, text: str) -> dict[str, str]:
-        """Return the distinct references of a text with their classes: in order, those of the rules last."""
-        found = self._built_in(extract(text))
+    def of_text(self, text: str, *, most: int | None = None) -> dict[str, str]:
+        """Return the distinct references of a text with their classes: in order, those of the rules last.
+
+        With `most`, stop soon after more than that many are found, of the classes that are on.
+        """
+        found = self._built_in(extract(text, most=None if self._off else most))
         if self._matchers:
-            self._add(found, chain.from_iterable(self._memo.of(tokens_of(text))))
+            self._add(found, self._matched(text))
         if self._paths and text.lstrip()[:1] in ("{", "["):
             self._add(found, self._by_path(list(json_roots(text))))
         return found
 
-    def of_json(self, value: object) -> dict[str, str]:
-        """Return the distinct references of decoded JSON with their classes: in order, those of the rules last."""
-        found = self._built_in(extract_json(value))
+    def of_json(self, value: object, *, most: int | None = None) -> dict[str, str]:
+        """Return the distinct references of decoded JSON with their classes; as `of_text` does."""
+        found = self._built_in(extract_json(value, most=None if self._off else most))
         if self._matchers or self._paths:
             roots = list(json_roots(value))
             if self._matchers:
                 for text in chain.from_iterable(map(_texts, roots)):
-                    self._add(found, chain.from_iterable(self._memo.of(tokens_of(text))))
+                    self._add(found, self._matched(text))
             self._add(found, self._by_path(roots))
         return found
 
@@ -166,7 +169,10 @@ class References:
             if found.get(ref, name) == name or found[ref] in _CLASSES:
                 found[ref] = name
 
-    def _scan(self, tokens: list[str]) -> Mapping[str, tuple[tuple[str, str], ...]]:
+    def _matched(self, text: str) -> Iterator[tuple[str, str]]:
+        return chain.from_iterable(chain.from_iterable(self._memo.of(tokens_of(text))))
+
+    def _scan(self, tokens: list[str], _most: int | None) -> Mapping[str, tuple[tuple[str, str], ...]]:
         lines, parted = runs_of(tokens)
         distinct = dict.fromkeys(chain.from_iterable(line.split() for line in chain(lines, parted)))
         runs = {run: bare_forms(run) for run in distinct}

@@ -5,15 +5,17 @@
 
 How it works: what a split at white space would tear apart (addresses, `24,000 tokens`) is cut out first. In the rest
 the characters that can't continue a token are blanked, and it is split at white space. The references of a token are
-remembered, since most tokens of a transcript recur; those not seen before are worked through together, step by step.
+remembered, since most tokens of a transcript recur, as are short texts; tokens not seen before are worked through
+together, step by step. A caller that refuses more than so many references says so, and the work ends there.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import chain, filterfalse, islice
 from typing import Final, Generic, TypeVar
 
 from strandline.model.reference import ReferenceClass
@@ -25,25 +27,34 @@ T = TypeVar("T")
 EXTRACTOR: Final = "refs-1"
 """Stored with what it found; a change of what is extracted needs a new name."""
 
+SCAN_TOKENS: Final = 8_192  # worked through together
 TOKEN_MEMO_TOKENS_MAX: Final = 65_536
 TOKEN_MEMO_CHARS_MAX: Final = 96  # a longer token is seldom seen twice, and would make the memo heavy
+SHORT_TEXT_CHARS_MAX: Final = 64
+SHORT_TEXTS_MAX: Final = 8_192
 EMBEDDED_JSON_CHARS_MAX: Final = 1024 * 1024
 EMBEDDED_JSON_DEPTH_MAX: Final = 4
 URL_SCHEME_CHARS_MAX: Final = 32
 QUANTITY_CHARS_MAX: Final = 64
 
 _Found = tuple[tuple[str, ReferenceClass], ...]
+_Candidate = tuple[int, str, ReferenceClass]  # its place in the part
 _Span = tuple[int, int]
 
 _KEY_CLASSES: Final = frozenset({ReferenceClass.UUID, ReferenceClass.HASH, ReferenceClass.HANDLE, ReferenceClass.PATH})
 _INTEGER: Final = re.compile(r"-?[0-9]{4,511}")
 _INTEGER_CEILING: Final = 10**511
 
+_JOINT: Final = "\0"  # for the blank in a token that was cut out; no other token holds one
 _BLANKED: Final = '"`()[]{}<>|;=&*!?^\0→—“”…│'
-_BLANKS: Final = str.maketrans(dict.fromkeys(filter(str.isascii, _BLANKED), " "))
+_BLANKED_ASCII: Final = "".join(filter(str.isascii, _BLANKED))
 _NOT_FINE: Final = re.compile(r"[^\w./\\@~,:$€£%#+\-\n]")
 _SIGN: Final = re.compile(r"[0-9_/\\]|\.\w|[a-z][A-Z]|[A-Z]{2}[a-z]{2}|[0-9a-fA-F]{32}")
 """What has none of them holds no reference of any class."""
+_LETTER_OR_FIGURE: Final = re.compile(
+    r"[^\W\d_]|[$€£][0-9]|[0-9]%|#[0-9]|[0-9]\.[0-9]{1,9}\.[0-9]|[0-9]-[01][0-9]-|:[0-5][0-9]:|[0-9]_|\\\\\w|[0-9]{32}|\0"
+)
+"""What has none of them, either: a token of digits and signs that is no amount, issue, version, time or hash."""
 _SIMPLE_TOKEN: Final = re.compile(r"(?:~?/|\.{0,2}/|\.)?\w{1,128}+(?:[./-]\w{1,128}+){0,64}+")
 _SEPARATOR: Final = re.compile(r"[,:+](?:(?<=[,:])(?:(?!\d)|(?<!\d.))|(?<=\+)(?!\d\d:))")
 _PART: Final = re.compile(r"[#$€£]?[^ #$€£%\n]+%?")
@@ -61,20 +72,46 @@ _SPACED_UNIT: Final = re.compile(rf" (?<=[0-9kKM] )(?:{UNITS})(?![.,:]{{0,3}}[\w
 _NUMBER_BEFORE: Final = re.compile(rf"(?<![\w./\\@$€£%#+])(?<!\w[~-])(?<!\d[,:]){NUMBER}[kKM]?\Z")
 
 
-def extract(text: str) -> dict[str, ReferenceClass]:
-    """Return the distinct references of `text` with their classes, in order of first appearance."""
+def extract(text: str, *, most: int | None = None) -> dict[str, ReferenceClass]:
+    """Return the distinct references of `text` with their classes, in order of first appearance.
+
+    With `most`, stop soon after more than that many are found: what is returned then is not all of them, but too many.
+    """
+    if len(text) <= SHORT_TEXT_CHARS_MAX:
+        return dict(_of_short(text))
+    return _of_text(text, most)
+
+
+@lru_cache(SHORT_TEXTS_MAX)
+def _of_short(text: str) -> _Found:
+    """Remember what short texts hold: the values of JSON are such, and recur."""
+    return tuple(_of_text(text, None).items())
+
+
+def _of_text(text: str, most: int | None) -> dict[str, ReferenceClass]:
+    refs: dict[str, ReferenceClass] = {}
+    for found in _MEMO.of(_cut(text), most):
+        refs.update(chain.from_iterable(found))
+        if most is not None and len(refs) > most:
+            break
+    return refs
+
+
+def _cut(text: str) -> list[str]:
+    """Return the tokens of a text, in order: with blanks in those that were cut out only."""
+    blanked = _blanked(text)
     cuts = list(_quantities(text))
     if "://" in text:
         cuts = sorted([*cuts, *_urls(text)])
-    blanked = _blanked(text)
-    tokens: list[str] = []
+    if not cuts:
+        return blanked.split()
+    parts: list[str] = []
     at = 0
     for start, end in cuts:
-        tokens += blanked[at:start].split()
-        tokens.append(text[start:end])
+        parts += (blanked[at:start], text[start:end].replace(" ", _JOINT))
         at = end
-    tokens += blanked[at:].split()
-    return dict(chain.from_iterable(filter(None, _MEMO.of(list(dict.fromkeys(tokens))))))
+    parts.append(blanked[at:])
+    return "\n".join(parts).split()
 
 
 def tokens_of(text: str) -> list[str]:
@@ -102,22 +139,21 @@ def bare_forms(run: str) -> tuple[tuple[int, str], ...]:
 
 
 def _blanked(text: str) -> str:
-    if text.isascii():
-        return text.translate(_BLANKS)  # one pass; beside other characters it would be the slower way
-    for char in _BLANKED:
+    for char in _BLANKED_ASCII if text.isascii() else _BLANKED:
         text = text.replace(char, " ")
     return text
 
 
-def extract_json(value: object) -> dict[str, ReferenceClass]:
+def extract_json(value: object, *, most: int | None = None) -> dict[str, ReferenceClass]:
     """Return the distinct references of decoded JSON with their classes, in order of first appearance.
 
     String leaves are texts, or JSON in turn where they parse as such. An integer of four digits or more is a reference
-    as it stands, also when it is written as a string. A key is none, unless it looks like an identifier.
+    as it stands, also when it is written as a string. A key is none, unless it looks like an identifier. `most` is that
+    of `extract`.
     """
     refs: dict[str, ReferenceClass] = {}
     pending: list[tuple[object, int, bool]] = [(value, 0, False)]  # an item, the JSON texts around it, is it a key?
-    while pending:
+    while pending and (most is None or len(refs) <= most):
         item, depth, is_key = pending.pop()
         if isinstance(item, dict):
             for key, inner in reversed(item.items()):
@@ -129,18 +165,18 @@ def extract_json(value: object) -> dict[str, ReferenceClass]:
             if embedded is not None:
                 pending.append((embedded, depth + 1, False))
             else:
-                for ref, name in _of_leaf(item, is_key=is_key):
+                for ref, name in _of_leaf(item, most, is_key=is_key):
                     refs.setdefault(ref, name)
         elif isinstance(item, int) and abs(item) < _INTEGER_CEILING and _INTEGER.fullmatch(str(int(item))):
             refs.setdefault(str(int(item)), ReferenceClass.NUMBER)
     return refs
 
 
-def _of_leaf(text: str, *, is_key: bool) -> Iterator[tuple[str, ReferenceClass]]:
+def _of_leaf(text: str, most: int | None, *, is_key: bool) -> Iterator[tuple[str, ReferenceClass]]:
     if not is_key and _INTEGER.fullmatch(text):
         yield text, ReferenceClass.NUMBER
         return
-    for ref, name in extract(text).items():
+    for ref, name in extract(text, most=None if is_key else most).items():
         if not is_key or name in _KEY_CLASSES:
             yield ref, name
 
@@ -156,44 +192,55 @@ def embedded_json(text: str) -> object:
 
 
 class Memo(Generic[T]):
-    """The references of each token seen. A pure function's results: clearing it when it is full loses nothing.
+    """The references of each token seen: a pure function's results, so that clearing it when it is full loses nothing.
 
-    `scan` returns those of distinct tokens that it is given, together; a token without any may be left out.
+    `scan` returns those of distinct tokens that it is given, together; a token without any may be left out. It is told
+    how many references of one token are enough, if any number is.
     """
 
-    def __init__(self, scan: Callable[[list[str]], Mapping[str, tuple[T, ...]]]) -> None:
+    def __init__(self, scan: Callable[[list[str], int | None], Mapping[str, tuple[T, ...]]]) -> None:
         self._scan = scan
-        self._known: dict[str, tuple[T, ...]] = {}
+        self._known: dict[str, tuple[T, ...]] = {}  # with references
+        self._dull: set[str] = set()  # without
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._known) + len(self._dull)
 
-    def of(self, tokens: list[str]) -> list[tuple[T, ...]]:
-        """Return the references of each of some distinct tokens."""
+    def of(self, tokens: list[str], most: int | None = None) -> Iterator[list[tuple[T, ...]]]:
+        """Yield the references of each token that has any, in order of first appearance, some tokens at a time."""
+        open_ = list(dict.fromkeys(filterfalse(self._dull.__contains__, tokens)))
+        for at in range(0, len(open_), SCAN_TOKENS):
+            yield self._of_some(open_[at : at + SCAN_TOKENS], most)
+
+    def _of_some(self, tokens: list[str], most: int | None) -> list[tuple[T, ...]]:
         known = list(map(self._known.get, tokens))
         if None not in known:
             return known  # type: ignore[return-value]  # mypy does not see what was just asked
         new = [token for token, refs in zip(tokens, known, strict=True) if refs is None]
-        scanned = self._scan(new)
-        keep = [token for token in new if len(token) <= TOKEN_MEMO_CHARS_MAX][:TOKEN_MEMO_TOKENS_MAX]
-        if len(self._known) + len(keep) > TOKEN_MEMO_TOKENS_MAX:
-            self._known.clear()
-        self._known.update({token: scanned.get(token, ()) for token in keep})
-        return [scanned.get(token, ()) if refs is None else refs for token, refs in zip(tokens, known, strict=True)]
+        scanned = self._scan(new, most)
+        self._keep([token for token in new if len(token) <= TOKEN_MEMO_CHARS_MAX], scanned)
+        return [refs for token, before in zip(tokens, known, strict=True) if (refs := before or scanned.get(token))]
+
+    def _keep(self, tokens: list[str], scanned: Mapping[str, tuple[T, ...]]) -> None:
+        if len(self) + len(tokens) > TOKEN_MEMO_TOKENS_MAX:
+            self.clear()
+        self._dull.update(filterfalse(scanned.get, tokens))
+        self._known.update((token, refs) for token in tokens if (refs := scanned.get(token)))
 
     def clear(self) -> None:
         """Forget all."""
         self._known.clear()
+        self._dull.clear()
 
 
-def _scan(tokens: list[str]) -> dict[str, _Found]:
+def _scan(tokens: list[str], most: int | None) -> dict[str, _Found]:
     """Find the references of distinct tokens, each a run without white space and blanked characters, or cut out.
 
     All are worked through together, step by step, since most of a step's cost is that of its beginning.
     """
     found: dict[str, _Found] = {}
     others: list[str] = []
-    for token in filter(_SIGN.search, tokens):
+    for token in _signed(tokens):
         body = token.lstrip("'+:%,").rstrip(".,:'-")
         if len(body) < HASH_CHARS_SURE and body.isdigit():
             continue
@@ -204,17 +251,23 @@ def _scan(tokens: list[str]) -> dict[str, _Found]:
                 name = classify(body)
             if name:
                 found[token] = ((body, name),)
-        elif " " in token or "://" in token:  # what was cut out; an address that could not be is none
-            if name := classify(token):
-                found[token] = ((token, name),)
+        elif _JOINT in token or "://" in token:  # what was cut out; an address that could not be is none
+            ref = token.replace(_JOINT, " ")
+            if name := classify(ref):
+                found[token] = ((ref, name),)
         else:
             others.append(token)
     if others:
-        found.update(_scan_fine(others))
+        found.update(_scan_fine(others, most))
     return found
 
 
-def _scan_fine(tokens: list[str]) -> Iterator[tuple[str, _Found]]:
+def _signed(spans: Iterable[str]) -> Iterator[str]:
+    """Return those that may hold a reference."""
+    return filter(_LETTER_OR_FIGURE.search, filter(_SIGN.search, spans))
+
+
+def _scan_fine(tokens: list[str], most: int | None) -> Iterator[tuple[str, _Found]]:
     """Yield the tokens that hold references: as a whole between characters of no token, or among their parts."""
     joined = "\n".join(tokens)
     fine = _NOT_FINE.sub(" ", joined)
@@ -222,7 +275,7 @@ def _scan_fine(tokens: list[str]) -> Iterator[tuple[str, _Found]]:
     pieces = tokens if fine == joined else dict.fromkeys(fine.split())
     found: dict[str, _Found] = {}
     parted: list[str] = []
-    for piece in filter(_SIGN.search, pieces):
+    for piece in _signed(pieces):
         if piece[0].isalnum() and piece[-1].isalnum():  # nothing to take off
             body, name = piece, classify(piece)
         else:
@@ -236,7 +289,8 @@ def _scan_fine(tokens: list[str]) -> Iterator[tuple[str, _Found]]:
             found[piece] = ((body, name),)
         elif not body.isdigit():
             parted.append(piece)
-    found.update(_scan_parts(parted))
+    if parted:
+        found.update(_scan_parts(parted, most))
     if lines is tokens:
         yield from found.items()
     elif found:
@@ -246,24 +300,29 @@ def _scan_fine(tokens: list[str]) -> Iterator[tuple[str, _Found]]:
                 yield token, refs
 
 
-def _scan_parts(pieces: list[str]) -> Iterator[tuple[str, _Found]]:
+def _scan_parts(pieces: list[str], most: int | None) -> Iterator[tuple[str, _Found]]:
     """Yield the pieces that hold references among their parts, as the separators make them."""
     spaced = _SEPARATOR.sub(" ", "\n".join(pieces)).replace("..", "  ").replace("--", "  ")  # all stays where it was
-    judged = {part: found for part in dict.fromkeys(_PART.findall(spaced)) if (found := _candidate(part))}
-    if not judged:
-        return
+    signed = frozenset(_signed(dict.fromkeys(_PART.findall(spaced))))
+    judged: dict[str, _Candidate | None] = {}
     for piece, line in zip(pieces, spaced.split("\n"), strict=True):
-        refs = tuple(_standing(piece, line, judged))
-        if refs:
-            yield piece, refs
+        if not signed.isdisjoint(_PART.findall(line)):
+            refs = tuple(islice(_standing(piece, line, signed, judged), None if most is None else most + 1))
+            if refs:
+                yield piece, refs
 
 
 def _standing(
-    piece: str, spaced: str, judged: Mapping[str, tuple[int, str, ReferenceClass]]
+    piece: str, spaced: str, signed: frozenset[str], judged: dict[str, _Candidate | None]
 ) -> Iterator[tuple[str, ReferenceClass]]:
     done: set[str] = set()
     for match in _PART.finditer(spaced):
-        candidate = judged.get(match.group())
+        part = match.group()
+        if part not in signed:
+            continue
+        if part not in judged:
+            judged[part] = _candidate(part)
+        candidate = judged[part]
         if candidate:
             offset, ref, name = candidate
             start = match.start() + offset
@@ -272,9 +331,9 @@ def _standing(
                 yield ref, name
 
 
-def _candidate(part: str) -> tuple[int, str, ReferenceClass] | None:
+def _candidate(part: str) -> _Candidate | None:
     """Return what of a part has a reference's form, with its place: without noise around it, else without any sign."""
-    if len(part) < 2 or not _SIGN.search(part):
+    if len(part) < 2:
         return None
     if part[0].isalnum() and part[-1].isalnum():  # nothing to take off
         name = classify(part)
@@ -333,5 +392,6 @@ _MEMO: Final[Memo[tuple[str, ReferenceClass]]] = Memo(_scan)
 
 
 def forget() -> None:
-    """Empty the memo of tokens: for measurements."""
+    """Empty what is remembered of tokens and short texts: for measurements."""
     _MEMO.clear()
+    _of_short.cache_clear()
