@@ -58,3 +58,21 @@ def test_what_the_log_refuses_is_named_by_line_and_byte(
         assert caught.value.line == 301
         assert path.read_bytes()[caught.value.byte :].startswith(b'{"kind": "resolve"')
         assert workflow.events() == []
+
+
+def test_a_file_is_read_and_prepared_before_anybody_has_to_wait(tmp_path, monkeypatch):
+    """I22: other writers, of other tenants too, wait for the adding alone and not for the reading of a file."""
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps({"kind": "note", "text": f"n{n} vol-{n:04d}"}) + "\n" for n in range(50)))
+    with strandline.open(tmp_path / "s.db") as db:
+        other = db.tenant("other").workflow("w")
+        seen = []
+
+        def also_writing(event, *rest):
+            seen.append(other.append(strandline.note("meanwhile")).revision)
+            return prepare(event, *rest)
+
+        prepare = module.prepare
+        monkeypatch.setattr(module, "prepare", also_writing)
+        assert db.tenant("acme").workflow("w").import_transcript(path).events_imported == 50
+        assert seen == list(range(1, 51))

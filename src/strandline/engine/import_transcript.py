@@ -27,10 +27,12 @@ from strandline.model.transcript import (
     TranscriptItem,
 )
 from strandline.ports import Transaction
+from strandline.rules.reference_rules import References
 
 Progress = Callable[[int], None]
 Place = tuple[int, int, int]  # of a record: line from 1, byte from 0, size in bytes
-Placed = tuple[TranscriptItem, Place]
+Ready = PreparedEvent | InvalidInputError  # an event, prepared; or why it can't be
+Placed = tuple[TranscriptItem, Place, Ready | None]
 
 _FORKED_HINT: Final = "Import the file as it was with what follows, or import it into another workflow."
 
@@ -97,7 +99,7 @@ def import_transcript(env: Environment, transcript: Transcript, progress: Progre
     Raises:
         ImportFormatError, InvalidInputError, IdempotencyConflictError: nothing was imported.
     """
-    run = _run(env, _proven(transcript, progress), salvage=transcript.salvage)
+    run = _run(env, _proven(env.references, transcript, progress), salvage=transcript.salvage)
     if progress is not None:
         progress(transcript.size_bytes)
     return _report(transcript, run)
@@ -121,40 +123,55 @@ def import_conversations(
 
     def conversation(placed: Placed) -> int:
         nonlocal number
-        item, _ = placed
+        item = placed[0]
         if isinstance(item, SessionRestart) and item.opens is not None:
             number = item.opens
         return number
 
-    proven = groupby(_proven(transcript, progress), conversation)
+    proven = groupby(_proven(env_of(number).references, transcript, progress), conversation)
     runs = [_run(env_of(place), items, salvage=transcript.salvage) for place, items in proven]
     if progress is not None:
         progress(transcript.size_bytes)
     return [_report(transcript, run) for run in runs]
 
 
-def _proven(transcript: Transcript, progress: Progress | None) -> Iterator[Placed]:
-    """Yield what a file states, once all of it was read."""
+def _proven(references: References, transcript: Transcript, progress: Progress | None) -> Iterator[Placed]:
+    """Read all of a file, and return what it states.
+
+    Nobody waits for the lock of the workflow meanwhile; the events of a file that is kept are prepared here, too.
+    """
     first = _placed(transcript, progress, 0)
-    kept = list(first) if transcript.size_bytes <= IMPORT_KEPT_BYTES_MAX else None
+    if transcript.size_bytes <= IMPORT_KEPT_BYTES_MAX:
+        return iter([(item, place, _ready(item, references)) for item, place, _ in first])
     for _ in first:  # proves a larger file whole, and keeps nothing
         pass
-    yield from _placed(transcript, progress, transcript.bytes_read // 2) if kept is None else kept
+    return _placed(transcript, progress, transcript.bytes_read // 2)
 
 
 def _placed(transcript: Transcript, progress: Progress | None, done: int) -> Iterator[Placed]:
     """Yield what the file states, with its place; `progress` is told how far both passes have come, in bytes."""
     for count, item in enumerate(transcript.items()):
-        yield item, transcript.place
+        yield item, transcript.place, None
         if progress is not None and count % IMPORT_CHUNK_EVENTS == 0:
             progress(done + transcript.bytes_read // 2)
+
+
+def _ready(item: TranscriptItem, references: References) -> Ready | None:
+    return _prepared(item, references) if isinstance(item, NewEvent) else None
+
+
+def _prepared(event: NewEvent, references: References) -> Ready:
+    try:
+        return prepare(event, references)
+    except InvalidInputError as error:
+        return error
 
 
 def _run(env: Environment, items: Iterable[Placed], *, salvage: bool) -> _Import:
     with env.store.write(env.scope, joins=False) as tx:
         run = _Import(env, tx, salvage=salvage)
-        for item, place in items:
-            run.take(item, place)
+        for item, place, ready in items:
+            run.take(item, place, ready)
         run.flush()
     env.emit("import", {"scope": str(env.scope), "revision": run.revision, "added": run.added})
     return run
@@ -203,11 +220,11 @@ class _Import:
     def revision(self) -> int:
         return self._writer.revision
 
-    def take(self, item: TranscriptItem, place: Place) -> None:
+    def take(self, item: TranscriptItem, place: Place, ready: Ready | None) -> None:
         if isinstance(item, NewEvent):
             if len(self._batch) >= IMPORT_CHUNK_EVENTS and place != self._places[-1]:
                 self.flush()  # between two records, so that a record can be left out as a whole
-            self._add(item, place)
+            self._add(item, place, ready)
         elif isinstance(item, SessionRestart):
             self.flush()
             self._restart(item, place)
@@ -215,19 +232,19 @@ class _Import:
             self.flush()
             self._keep_foreign(item)
 
-    def _add(self, event: NewEvent, place: Place) -> None:
+    def _add(self, event: NewEvent, place: Place, ready: Ready | None = None) -> None:
         if place == self._refused:
             return
-        try:
-            prepared = prepare(event, self._references)
-        except InvalidInputError as error:
+        if ready is None:
+            ready = _prepared(event, self._references)
+        if isinstance(ready, InvalidInputError):
             if not self._salvage:
-                raise _at(error, place) from error
+                raise _at(ready, place) from ready
             first = self._places.index(place) if place in self._places else len(self._places)
-            prepared = self._note_of(self._batch[first].new if self._batch[first:] else event, place, error.message)
+            ready = self._note_of(self._batch[first].new if self._batch[first:] else event, place, ready.message)
             del self._batch[first:], self._places[first:]
             self._refused = place
-        self._batch.append(prepared)
+        self._batch.append(ready)
         self._places.append(place)
 
     def flush(self) -> None:
