@@ -15,6 +15,7 @@ from strandline.limits import JSON_DEPTH_MAX
 T = TypeVar("T")
 
 _encoder: Final = msgspec.json.Encoder(order="deterministic")
+_shown: Final = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "))
 _decoders: dict[object, msgspec.json.Decoder[Any]] = {}
 
 
@@ -106,7 +107,7 @@ def leaf_text(value: object) -> str:
 
 def show(value: object) -> str:
     """Return a JSON value as a reader sees it: on one line, and in its own script."""
-    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+    return _shown.encode(value)
 
 
 def pack(value: object) -> bytes:
