@@ -8,15 +8,15 @@ from strandline.bench.stage import Stage
 from strandline.bench.writing import OURS
 
 MEMORY_MARK = Mark(at_most=300.0, of="value")
-# After the section `compact` the first compaction here is the workflow's eighth: it makes one segment of the whole log,
-# from raw events. The second, the ninth, covers what is new.
+# After the section `compact` the first compaction here is the workflow's eighth, which merges what seven before made,
+# from raw events where they fit the summarizer's window. The second, the ninth, covers what is new.
 VERBS = (
     ("context", "read the context"),
     ("recover", "recover"),
     ("append", f"append {child.APPENDED_EVENTS} events at once, then {child.APPENDED_SINGLY} singly"),
-    ("compact", "compact; the eighth time, over the whole log"),
+    ("compact", "compact; with section `compact`, the eighth time"),
     ("append", "append as many again"),
-    ("compact", "compact; the ninth time, over what is new"),
+    ("compact", "compact once more, over what is new"),
     ("verify", "verify"),
 )
 
