@@ -46,6 +46,14 @@ def rich_summary() -> Summary:
     )
 
 
+def _told(summary: Summary | None) -> tuple[list[str], str, str, bytes] | None:
+    """Return what a reader of a context needs of a summary."""
+    if summary is None:
+        return None
+    texts = [segment.text for segment in summary.segments]
+    return texts, summary.anchors_text, summary.ledger_text, summary.text_digest
+
+
 class SummaryLaws(StoreLaws):
     """Laws of `SummaryFacet`."""
 
@@ -57,26 +65,10 @@ class SummaryLaws(StoreLaws):
             intern(tx, "a", "b")
             tx.summaries.add(summary, [])
             assert tx.summaries.get(7) == summary
-            read = tx.summaries.get(7, texts_only=True)
-            assert read is not None
-            told = [segment.text for segment in read.segments], read.anchors_text, read.ledger_text, read.text_digest
-            assert told == (
-                [segment.text for segment in summary.segments],
-                summary.anchors_text,
-                summary.ledger_text,
-                summary.text_digest,
-            )
+            assert _told(tx.summaries.get(7, texts_only=True)) == _told(summary)
         with store.read(SCOPE) as tx:
             assert tx.summaries.get(7) == summary
-            read = tx.summaries.get(7, texts_only=True)
-            assert read is not None
-            told = [segment.text for segment in read.segments], read.anchors_text, read.ledger_text, read.text_digest
-            assert told == (
-                [segment.text for segment in summary.segments],
-                summary.anchors_text,
-                summary.ledger_text,
-                summary.text_digest,
-            )
+            assert _told(tx.summaries.get(7, texts_only=True)) == _told(summary)
             assert tx.summaries.by_id(summary.summary_id) == summary
             assert tx.summaries.get(6) is None
             assert tx.summaries.get(0) is None
