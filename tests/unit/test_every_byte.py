@@ -325,6 +325,26 @@ def test_a_damaged_entry_hides_no_checkpoint(copy, change):
         workflow_of(db).recover()
 
 
+def test_a_row_of_another_tenant_is_not_taken_for_ones_own(tmp_path):
+    """I4, I21: two workflows of one shape exchange the texts of their references, digests and all."""
+    with open_store("sqlite", tmp_path) as db:
+        for tenant in ("acme", "other"):
+            wf = db.tenant(tenant).workflow("w")
+            wf.append(strandline.message("user", "the same words", refs=[f"bucket-of-{tenant}"]))
+    with closing(sqlite3.connect(tmp_path / "store.db")) as connection:
+        columns_of = "SELECT tenant_id, texts, sightings, row_digest FROM ref_block ORDER BY tenant_id"
+        ours, theirs = connection.execute(columns_of).fetchall()
+        statement = "UPDATE ref_block SET texts = ?, sightings = ?, row_digest = ? WHERE tenant_id = ?"
+        connection.execute(statement, (*theirs[1:], ours[0]))
+        connection.execute(statement, (*ours[1:], theirs[0]))
+        connection.commit()
+    with strandline.open(tmp_path / "store.db") as db:
+        for tenant in ("acme", "other"):
+            with pytest.raises(strandline.CorruptRecordError, match="ref_block"):
+                db.tenant(tenant).workflow("w").events(1)
+        assert not db.verify().ok
+
+
 def test_an_open_call_does_not_vanish(tmp_path):
     """I8: the register lost the row of a call; no context and no recovery is given without it."""
     with open_store("sqlite", tmp_path) as db:

@@ -406,3 +406,30 @@ def test_a_fork_while_another_thread_writes_leaves_a_child_that_can_write(tmp_pa
         texts = [event.text for event in wf.events(1)]
         assert [text for text in texts if text.startswith("child")] == [f"child {number}" for number in range(4)]
         assert db.verify().ok
+
+
+def test_a_write_that_could_not_be_taken_back_is_not_committed_with_the_others(queue, watched, monkeypatch):
+    """I2: an interrupt falls into the undoing of a failed write; rather nobody's is durable than half of one."""
+    real = watched.execute
+
+    def interrupted(statement, *values):
+        if statement.startswith("ROLLBACK TO"):
+            raise KeyboardInterrupt
+        return real(statement, *values)
+
+    def fail():
+        watched.execute("INSERT INTO t VALUES (99)")
+        raise KeyError(2)
+
+    monkeypatch.setattr(watched, "execute", interrupted)
+    line = Line(queue)
+    gate = held(line, 1)
+    line.put(2, fail)
+    gate.set()
+    outcomes = line.end()
+    monkeypatch.setattr(watched, "execute", real)
+    assert isinstance(outcomes[1], strandline.OutcomeUnknownError)
+    assert isinstance(outcomes[2], KeyboardInterrupt)
+    with queue.write() as connection:
+        connection.execute("INSERT INTO t VALUES (3)")
+    assert rows(watched) == [3]
