@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SPEED_OF_OURS = "speed of Strandline / speed of this"
 SPEED_OF_THIS = "speed of this / speed of the first"
@@ -116,20 +116,11 @@ def compare(
     for who, own in values.items():
         pairs = list(zip(values[first], own, strict=True))
         ratios = [base / this if ratio_of == SPEED_OF_THIS else this / base for base, this in pairs if base and this]
-        figures.append(
-            Figure(
-                section=line.section,
-                what=line.what,
-                who=who,
-                unit=line.unit,
-                value=spread_of(own),
-                events=line.events,
-                ratio=spread_of(ratios) if who != first and ratios else None,
-                ratio_of=ratio_of if who != first else "",
-                mark=(marks or {}).get(who),
-                note=(notes or {}).get(who, ""),
-            )
-        )
+        alone = single(line, who, own, (marks or {}).get(who), (notes or {}).get(who, ""))
+        if who == first:
+            figures.append(alone)
+        else:
+            figures.append(replace(alone, ratio=spread_of(ratios) if ratios else None, ratio_of=ratio_of))
     return figures
 
 

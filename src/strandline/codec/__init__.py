@@ -16,7 +16,7 @@ from strandline.codec.digests import (
     source_digest,
     text_digest,
 )
-from strandline.codec.packing import compress, decompress, fold, unfold
+from strandline.codec.packing import PLAIN, compress, decompress, fold, unfold
 from strandline.codec.records import (
     chain_event,
     decode_event,
@@ -35,6 +35,7 @@ __all__ = [
     "DIGEST_BYTES",
     "EMPTY_CHAIN",
     "ERASED_TEXT",
+    "PLAIN",
     "ROW_DIGEST_BYTES",
     "RunningDigest",
     "body_digest",

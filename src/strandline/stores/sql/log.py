@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from strandline.codec import EMPTY_CHAIN, compress, decompress, row_digest
+from strandline.codec import EMPTY_CHAIN, PLAIN, compress, decompress, row_digest
 from strandline.errors import CorruptRecordError
 from strandline.model.event import StoredEvent
 from strandline.model.ids import Scope
@@ -40,13 +40,13 @@ class SqlLog:
         self._session = session
         self._scope = scope
         self._workflow = scope.workflow
-        self._stored = session.rows("head")  # the first statement: from here on the snapshot stands
+        self._head_rows = session.rows("head")  # the first statement: from here on the snapshot stands
         self._head: WorkflowHead | None = None
 
     def head(self) -> WorkflowHead:
         if self._head is None:
             empty = WorkflowHead(chain=EMPTY_CHAIN, lineage_chain=EMPTY_CHAIN)
-            self._head = self._to_head(self._stored[0]) if self._stored else empty
+            self._head = self._to_head(self._head_rows[0]) if self._head_rows else empty
         return self._head
 
     def _to_head(self, row: Row) -> WorkflowHead:
@@ -99,7 +99,7 @@ class SqlLog:
 
     def _to_event(self, row: Row) -> StoredEvent:
         seq, key, record, codec, body, salt, digest, chain = row
-        if body is not None and codec:
+        if body is not None and codec != PLAIN:
             body = decompress(codec, body, f"event {seq} of {self._workflow!r}", record)
         return StoredEvent(seq, None if key is None else unpack_key(key), record, body, salt, digest, chain)
 
@@ -117,5 +117,5 @@ class SqlLog:
 
 def _to_row(event: StoredEvent) -> Row:
     seq, key, record, body, salt, digest, chain = event
-    codec, packed = (0, None) if body is None else compress(body, record)
+    codec, packed = (PLAIN, None) if body is None else compress(body, record)
     return seq, None if key is None else pack_key(key), record, codec, packed, salt, digest, chain
