@@ -11,7 +11,10 @@ StrandlineError
     CompactionLineageError
     UnreconciledSummaryError
     SummaryReconciliationError
+    CaseAnsweredError
     ActionDeniedError
+    EffectFailedError
+    EffectUnknownError
     SummarizerError
         TransientSummarizerError
         MalformedDraftError
@@ -167,11 +170,12 @@ class ContextOverflowError(StrandlineError):
 class CompactionLineageError(StrandlineError):
     """The checkpoint and the lineage of compactions do not fit together (I14, I15).
 
-    Attributes: checkpoint_seq, last_pointer_move (lineage_seq), basis_generation, generation.
+    Attributes: checkpoint_seq, last_pointer_move (lineage_seq), basis_generation, generation, case_id.
     """
 
     hint = "Read the context anew and checkpoint the state made from it, or recover by replay."
-    fields = ("checkpoint_seq", "last_pointer_move", "basis_generation", "generation")
+    fields = ("checkpoint_seq", "last_pointer_move", "basis_generation", "generation", "case_id")
+    case_id: str | None = None  # of the case that recovery opened
 
     def __init__(
         self,
@@ -243,8 +247,62 @@ class SummaryReconciliationError(StrandlineError):
         self.case_id = case_id
 
 
+class CaseAnsweredError(StrandlineError):
+    """The case was answered already: the first answer wins (I11).
+
+    Attributes: case_id, answer, by.
+    """
+
+    hint = "Read the case with `strandline cases --all`; what it asked may have come up again as another case."
+    fields = ("case_id", "answer", "by")
+
+    def __init__(self, message: str, *, case_id: str, answer: str | None, by: str | None) -> None:
+        super().__init__(message)
+        self.case_id = case_id
+        self.answer = answer
+        self.by = by
+
+
 class ActionDeniedError(StrandlineError):
-    """The durable facts do not permit the action (I20)."""
+    """The durable facts do not permit the action (I20).
+
+    Attributes: action, reasons (one for each need that is not met), permit_id (of the decision that was recorded).
+    """
+
+    hint = "Get what is missing as an event (an approval, a resolution), then ask again. A summary's words don't count."
+    fields = ("action", "reasons", "permit_id")
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        action: str = "",
+        reasons: tuple[str, ...] = (),
+        permit_id: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.action = action
+        self.reasons = reasons
+        self.permit_id = permit_id
+
+
+class EffectFailedError(StrandlineError):
+    """Raised by what runs an effect: it did not happen and never will; the same key may be run again (I18)."""
+
+
+class EffectUnknownError(StrandlineError):
+    """Whether the effect happened is not known; it is not run again before that is told (I18).
+
+    Attributes: key, case_id.
+    """
+
+    hint = "Find out at the other side, then answer the case with `strandline reconcile`."
+    fields = ("key", "case_id")
+
+    def __init__(self, message: str, *, key: str, case_id: str | None) -> None:
+        super().__init__(message)
+        self.key = key
+        self.case_id = case_id
 
 
 class SummarizerError(StrandlineError):

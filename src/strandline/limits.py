@@ -36,6 +36,20 @@ IMPORT_SKIPPED_TYPES_MAX: Final = 200  # types counted by name; the rest are "ot
 
 # Calls (I8)
 UNKNOWN_CALL_ANCHORS_MAX: Final = 16
+OPEN_CALL_EVENTS_MAX: Final = 10_000  # events behind an open call, after which a case closes it
+OPEN_CALL_S_MAX: Final = 86_400.0  # and its age
+
+# Cases, effects, permits
+CASE_ESCALATES_S: Final = 3_600.0  # an open case that is older is shown as escalated (I11)
+CASE_TEXT_CHARS_MAX: Final = 2_000  # of who answered, and why
+CASES_LISTED_MAX: Final = 1_000
+RECOVERY_ANSWERS_MAX: Final = 8  # cases that a controller may answer within one recovery
+SEMANTIC_FAILURES_MAX: Final = 3  # open cases of quarantined candidates, after which a view is compacted by hand only
+REPEAT_SCAN_EVENTS_MAX: Final = 10_000  # events since the checkpoint that are searched for the same request
+EFFECTS_ALIKE_MAX: Final = 100  # effects of the same fingerprint that are looked at
+NEEDS_OF_ACTION_MAX: Final = 100
+ACTED_ON_LISTED_MAX: Final = 1_000  # what was made from a bad generation, as a revert lists it
+FORK_DEPTH_MAX: Final = 32  # forks of forks
 
 # Context and compaction
 CONTEXT_BUDGET_TOKENS: Final = 32_000

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from types import TracebackType
-from typing import ParamSpec, TypeVar
 
+from strandline.client.awaiting_actions import AsyncActionVerbs
+from strandline.client.awaiting_recovery import AsyncRecoveryVerbs
 from strandline.client.blocking import Strandline, Tenant, VerifyProgress, Workflow, open
+from strandline.client.verbs import in_thread
 from strandline.engine.compare import CompareProgress
 from strandline.engine.import_transcript import Progress
 from strandline.engine.read_context import Context
@@ -23,15 +25,6 @@ from strandline.model.summary import Manifest
 from strandline.model.transcript import ImportReport
 from strandline.ports import Clock, Entropy, Hook
 from strandline.rules.reference_rules import ReferenceRules
-
-T = TypeVar("T")
-P = ParamSpec("P")
-
-
-async def _in_thread(call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    import asyncio  # a tenth of the start-up time, which a blocking program can do without
-
-    return await asyncio.to_thread(call, *args, **kwargs)
 
 
 class aopen:  # noqa: N801  the name is fixed by the design: await strandline.aopen(…), async with strandline.aopen(…)
@@ -65,7 +58,7 @@ class aopen:  # noqa: N801  the name is fixed by the design: await strandline.ao
         return self._opened().__await__()
 
     async def _opened(self) -> AsyncStrandline:
-        return AsyncStrandline(await _in_thread(self._open))
+        return AsyncStrandline(await in_thread(self._open))
 
     async def __aenter__(self) -> AsyncStrandline:
         self._db = await self._opened()
@@ -98,11 +91,11 @@ class AsyncStrandline:
 
     async def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
         """As `Strandline.verify`."""
-        return await _in_thread(self._db.verify, progress)
+        return await in_thread(self._db.verify, progress)
 
     async def close(self) -> None:
         """As `Strandline.close`."""
-        await _in_thread(self._db.close)
+        await in_thread(self._db.close)
 
 
 class AsyncTenant:
@@ -125,15 +118,17 @@ class AsyncTenant:
         salvage: bool = False,
     ) -> list[ImportReport]:
         """As `Tenant.import_conversations`."""
-        return await _in_thread(self._tenant.import_conversations, path, name, progress, salvage=salvage)
+        return await in_thread(self._tenant.import_conversations, path, name, progress, salvage=salvage)
 
     async def workflows(self) -> list[str]:
         """As `Tenant.workflows`."""
-        return await _in_thread(self._tenant.workflows)
+        return await in_thread(self._tenant.workflows)
 
 
-class AsyncWorkflow:
+class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
     """`Workflow` for an event loop: the same verbs, the same arguments, the same errors."""
+
+    _workflow: Workflow
 
     def __init__(self, workflow: Workflow) -> None:
         self._workflow = workflow
@@ -147,25 +142,25 @@ class AsyncWorkflow:
         basis: Context | Basis | None = None,
     ) -> Appended:
         """As `Workflow.append`."""
-        return await _in_thread(self._workflow.append, events, expected_revision=expected_revision, basis=basis)
+        return await in_thread(self._workflow.append, events, expected_revision=expected_revision, basis=basis)
 
     async def import_transcript(
         self, path: str | os.PathLike[str], progress: Progress | None = None, *, salvage: bool = False
     ) -> ImportReport:
         """As `Workflow.import_transcript`."""
-        return await _in_thread(self._workflow.import_transcript, path, progress, salvage=salvage)
+        return await in_thread(self._workflow.import_transcript, path, progress, salvage=salvage)
 
     async def events(self, from_seq: int = 1, through_seq: int | None = None) -> list[SourceEvent]:
         """As `Workflow.events`."""
-        return await _in_thread(self._workflow.events, from_seq, through_seq)
+        return await in_thread(self._workflow.events, from_seq, through_seq)
 
     async def basis(self) -> Basis:
         """As `Workflow.basis`."""
-        return await _in_thread(self._workflow.basis)
+        return await in_thread(self._workflow.basis)
 
     async def context(self, budget: int | None = None, needs: Sequence[str] = ()) -> Context:
         """As `Workflow.context`."""
-        return await _in_thread(self._workflow.context, budget, needs)
+        return await in_thread(self._workflow.context, budget, needs)
 
     async def compact(
         self,
@@ -209,7 +204,7 @@ class AsyncWorkflow:
         context_free: bool = False,
     ) -> Checkpoint:
         """As `Workflow.checkpoint`."""
-        return await _in_thread(
+        return await in_thread(
             self._workflow.checkpoint, state, turn, basis=basis, name=name, context_free=context_free
         )
 
@@ -223,22 +218,22 @@ class AsyncWorkflow:
         prior_state: bool = False,
     ) -> Recovery:
         """As `Workflow.recover`."""
-        return await _in_thread(
+        return await in_thread(
             self._workflow.recover, needs, name=name, budget=budget, dry_run=dry_run, prior_state=prior_state
         )
 
     async def recall(self, ref: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:
         """As `Workflow.recall`."""
-        return await _in_thread(self._workflow.recall, ref, limit)
+        return await in_thread(self._workflow.recall, ref, limit)
 
     async def manifest(self) -> Manifest:
         """As `Workflow.manifest`."""
-        return await _in_thread(self._workflow.manifest)
+        return await in_thread(self._workflow.manifest)
 
     async def lineage(self) -> list[LineageEntry]:
         """As `Workflow.lineage`."""
-        return await _in_thread(self._workflow.lineage)
+        return await in_thread(self._workflow.lineage)
 
     async def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
         """As `Workflow.verify`."""
-        return await _in_thread(self._workflow.verify, progress)
+        return await in_thread(self._workflow.verify, progress)

@@ -8,7 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
+from strandline.client.action_verbs import ActionVerbs
 from strandline.client.patterns import references_with
+from strandline.client.recovery_verbs import RecoveryVerbs
+from strandline.client.verbs import basis_of
 from strandline.codec import keyed_hex
 from strandline.engine import append as append_verb
 from strandline.engine.checkpoint import checkpoint
@@ -202,7 +205,7 @@ class Tenant:
         return [scope.workflow for scope in self._db.store.scopes(self.name)]
 
 
-class Workflow:
+class Workflow(RecoveryVerbs, ActionVerbs):
     """The verbs on one workflow, as its view `main` sees it."""
 
     def __init__(self, env: Environment, view: str = DEFAULT_VIEW) -> None:
@@ -237,7 +240,7 @@ class Workflow:
         """
         batch = [events] if isinstance(events, NewEvent) else events
         return append_verb.append(
-            self._env, batch, expected_revision=expected_revision, basis=None if basis is None else _basis(basis)
+            self._env, batch, expected_revision=expected_revision, basis=None if basis is None else basis_of(basis)
         )
 
     def import_transcript(
@@ -395,7 +398,7 @@ class Workflow:
             state,
             turn=turn,
             name=name,
-            basis=None if basis is None else _basis(basis),
+            basis=None if basis is None else basis_of(basis),
             context_free=context_free,
         )
 
@@ -455,11 +458,3 @@ def _transcript(
 ) -> Transcript:
     key = store.digest_key
     return open_transcript(path, digest=lambda data: keyed_hex(key, data), salvage=salvage, split=split)
-
-
-def _basis(basis: Context | Basis) -> Basis:
-    if isinstance(basis, Context):
-        return basis.basis
-    if not isinstance(basis, Basis):
-        raise InvalidInputError(f"basis is a Context or a Basis, not a {type(basis).__name__}")
-    return basis

@@ -46,6 +46,7 @@ KIND_CODES: Final = {
     EventKind.PIN: 17,
     EventKind.UNPIN: 18,
     EventKind.NOTE: 19,
+    EventKind.DIVERGENCE: 20,
 }
 """A code is never given a second meaning."""
 
@@ -82,6 +83,8 @@ class _Record(msgspec.Struct, array_like=True, frozen=True, gc=False, forbid_unk
     scope: str | None = None
     expires_us: int | None = None
     parent: str | None = None
+    single_use: bool | None = None
+    epoch: int | None = None  # None: 0
 
 
 _encoder: Final = msgspec.msgpack.Encoder()
@@ -100,6 +103,7 @@ def encode_record(
     branch: int = 0,
     call_seq: int | None = None,
     basis: Basis | None = None,
+    epoch: int = 0,
 ) -> bytes:
     """Encode an event but for its seq, key, body and salt."""
     fields: list[object] = [
@@ -125,6 +129,8 @@ def encode_record(
         envelope.scope,
         envelope.expires_us,
         envelope.parent,
+        envelope.single_use or None,
+        epoch or None,
     ]
     while fields[-1] is None:
         fields.pop()
@@ -194,6 +200,7 @@ def decode_event(stored: StoredEvent, digest: bytes, workflow: str) -> Event:
                 _show_time(wire.source_at) if isinstance(wire.source_at, int) else wire.source_at,
                 wire.parent,
                 wire.message_id,
+                wire.single_use or False,
             ),
             wire.sightings,
             _FORMATS[wire.format],
@@ -201,6 +208,7 @@ def decode_event(stored: StoredEvent, digest: bytes, workflow: str) -> Event:
             stored.salt,
             digest,
             stored.chain,
+            wire.epoch or 0,
         )
     except (msgspec.DecodeError, msgspec.ValidationError, KeyError, ValueError, OverflowError) as error:
         reason = f"not a record of an event: {error}"

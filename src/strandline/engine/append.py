@@ -137,12 +137,12 @@ def append(
     prepared = [prepare(event, env.references) for event in new]
     refuse_repeated_keys(new)
     appended: Appended | None = None
-    with contextlib.suppress(KeyTakenError, StaleRevisionError), env.store.write(env.scope) as tx:
+    with contextlib.suppress(KeyTakenError, StaleRevisionError), env.write() as tx:
         appended = LogWriter(env, tx, expected_revision=expected_revision, basis=basis).add(prepared)
     if appended is None:
         # Rare, so the probe for keys is kept off the ordinary path (DESIGN §5). A stale revision may be the work of
         # this very batch: sent again after a lost answer, it gets its seqs (I3, I19).
-        with env.store.write(env.scope) as tx:
+        with env.write() as tx:
             writer = LogWriter(env, tx, expected_revision=None, basis=basis)
             appended = writer.add_missing(prepared, expected_revision)
     env.emit("append", {"scope": str(env.scope), "revision": appended.revision, "added": appended.added})
@@ -290,6 +290,7 @@ class LogWriter:
             branch=self._head.branch,
             call_seq=call.source_seq if call else None,
             basis=self._basis,
+            epoch=self._head.epoch,
         )
         salt = self._env.entropy.salt()
         chain = chain_event(chain, seq, new.key, record, body_digest(salt, event.body))

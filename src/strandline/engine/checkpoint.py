@@ -48,7 +48,7 @@ def checkpoint(
     encoded = encode_json(state)
     if len(encoded) > STATE_BYTES_MAX:
         raise InvalidInputError(f"a state of {len(encoded)} bytes; at most {STATE_BYTES_MAX} are allowed")
-    with env.store.write(env.scope) as tx:
+    with env.write() as tx:
         head = tx.log.head()
         if basis is not None:
             _check_basis(env, tx, basis, head.revision)

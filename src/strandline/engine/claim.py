@@ -49,7 +49,7 @@ def claim(env: Environment, job: Job) -> Claim | Refused:
 
     An explicit compaction takes the lease from whoever holds it: what died at once must not be waited for.
     """
-    with env.store.write(env.scope) as tx:
+    with env.write() as tx:
         view = find_view(tx, job.view.name, str(env.scope))
         moved = _moved(tx, job, view)
         if moved is not None:
@@ -152,7 +152,7 @@ def _next_attempt(tx: Transaction, candidate_id: str, fence: int, now: int) -> t
 
 def discard_outgrown(env: Environment, job: Job, attempt: Attempt) -> bool:
     """Discard a validated attempt whose summary, with the tail as it is now, exceeds the budget; tell if it did."""
-    with env.store.write(env.scope) as tx:
+    with env.write() as tx:
         summary = tx.summaries.get(attempt.summary_no or 0)
         if summary is None or summary.tokens + job.tail_tokens <= job.plan.budget:
             return False
@@ -167,7 +167,7 @@ def store_validated(
     env: Environment, job: Job, attempt: Attempt, drafts: Sequence[Draft], assembled: Assembled
 ) -> Attempt | Refused:
     """tx2: store this attempt's drafts, segments, manifest and verdict, once, under its own fence (I6)."""
-    with env.store.write(env.scope) as tx:
+    with env.write() as tx:
         refused = _still_mine(tx, job, attempt)
         if refused is not None:
             return refused
@@ -211,7 +211,7 @@ def store_failure(
     """Settle an attempt that gave no good draft; with `ends` the candidate's attempts are at their end."""
     kept = tuple(_kept(draft) for draft in drafts)
     states = {CandidateState.QUARANTINED: AttemptState.QUARANTINED, CandidateState.REJECTED: AttemptState.REJECTED}
-    with env.store.write(env.scope) as tx:
+    with env.write() as tx:
         settled = replace(
             attempt,
             state=states.get(ends, AttemptState.FAILED) if ends else AttemptState.FAILED,
@@ -246,7 +246,7 @@ def _kept_verdict(verdict: Verdict | None) -> Verdict | None:
 
 def release(env: Environment, attempt: Attempt) -> None:
     """Give the lease of an attempt back that was refused."""
-    with env.store.write(env.scope) as tx:
+    with env.write() as tx:
         _release(tx, attempt)
 
 
@@ -263,7 +263,7 @@ def activate(env: Environment, job: Job, attempt: Attempt) -> LineageEntry | Ref
     Raises:
         OutcomeUnknownError: the commit was sent and not acknowledged; `landed` tells.
     """
-    with env.store.write(env.scope) as tx:
+    with env.write() as tx:
         refused = _still_mine(tx, job, attempt)
         if refused is not None:
             return refused
@@ -316,5 +316,5 @@ def _op_key(attempt: Attempt) -> str:
 
 def landed(env: Environment, attempt: Attempt) -> LineageEntry | None:
     """Read whether this attempt's activation was committed (I19)."""
-    with env.store.read(env.scope) as tx:
+    with env.read() as tx:
         return tx.lineage.by_op_key(_op_key(attempt))

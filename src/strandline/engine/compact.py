@@ -180,7 +180,7 @@ def _draft(run: _Run, job: Job, drafts: list[Draft], violations: tuple[str, ...]
     env, window = run.env, run.order.summarizer.window_tokens
     drafting = _Drafting(Shown(new=Tally(job.base.ledger if job.base else ()), again=Tally()))
     for part in job.plan.jobs:
-        with run.phase("read"), env.store.read(env.scope) as tx:
+        with run.phase("read"), env.read() as tx:
             material = read_material(env, tx, job, part, window, drafting.shown)
         drafts.append((yield from _draft_segment(run, job, material, drafting, violations)))
         drafting.materials.append(replace(material, events=()))
@@ -228,7 +228,7 @@ def _draft_segment(
 
 
 def _read_part(run: _Run, job: Job, part: Part) -> tuple[SourceEvent, ...]:
-    with run.phase("read"), run.env.store.read(run.env.scope) as tx:
+    with run.phase("read"), run.env.read() as tx:
         return read_part(run.env, tx, job, part)
 
 
@@ -236,7 +236,7 @@ def _judge(
     run: _Run, job: Job, material: Material, events: Sequence[SourceEvent], draft: Draft, drafting: _Drafting
 ) -> None:
     env = run.env
-    with run.phase("validate"), env.store.read(env.scope) as tx:
+    with run.phase("validate"), env.read() as tx:
         drafting.violations += judge(env, tx, job, material, drafting.shown, events, draft).violations
 
 
@@ -244,7 +244,7 @@ def _store_and_finish(
     run: _Run, job: Job, claimed: Claim, drafting: _Drafting, drafts: list[Draft]
 ) -> tuple[CompactionResult, str] | Refused:
     env = run.env
-    with run.phase("assemble"), env.store.read(env.scope) as tx:
+    with run.phase("assemble"), env.read() as tx:
         assembled = assemble(env, tx, job, claimed.attempt.attempt_id, drafting.materials, drafting.shown, drafts)
     total = assembled.summary.tokens + job.tail_tokens
     if total > job.plan.budget:  # what was planned was kept, so this is a fault of ours: it activates nothing
@@ -298,7 +298,7 @@ class _Standing:
 
 def _standing(run: _Run) -> _Standing:
     env = run.env
-    with env.store.read(env.scope) as tx:
+    with env.read() as tx:
         if run.activated is not None:
             job, attempt, entry = run.activated
             return _Standing(

@@ -122,7 +122,7 @@ def _read(env: Environment, view: str) -> _Log:
     """Read one snapshot."""
     events: list[SourceEvent] = []
     ref_ids: dict[str, int] = {}
-    with env.store.read(env.scope) as tx:
+    with env.read() as tx:
         reader = find_view(tx, view, str(env.scope))
         revision = tx.log.head().revision
         for page in _pages(read_log(tx, 1, revision, env.scope.workflow)):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
 from strandline.errors import InvalidInputError
 from strandline.model.ids import Scope
-from strandline.ports import Clock, Entropy, Hook, Store, TokenCounter
+from strandline.ports import Clock, Entropy, Hook, Store, TokenCounter, Transaction
 from strandline.rules.reference_rules import BUILT_IN, References
 
 PART_JOINT: Final = "\n\n"  # between the parts of a context that is read as one text
@@ -40,6 +41,14 @@ class Environment:
     scope: Scope
     hooks: tuple[Hook, ...] = ()
     references: References = BUILT_IN
+
+    def read(self) -> AbstractContextManager[Transaction]:
+        """Open one snapshot of the workflow."""
+        return self.store.read(self.scope)
+
+    def write(self) -> AbstractContextManager[Transaction]:
+        """Open a writing transaction on the workflow."""
+        return self.store.write(self.scope)
 
     def part_tokens(self, text: str) -> int:
         """Return the tokens of a part of a context, with what parts it from the next; of no text, none."""

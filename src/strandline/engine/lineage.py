@@ -67,5 +67,5 @@ def check_entry(tx: Transaction, entry: LineageEntry) -> None:
 
 def list_entries(env: Environment) -> list[LineageEntry]:
     """Return the whole lineage of the workflow, in order."""
-    with env.store.read(env.scope) as tx:
+    with env.read() as tx:
         return list(read_entries(tx, env.scope.workflow))

@@ -91,7 +91,7 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
         ContextOverflowError, InvalidInputError: as `plan_compaction`.
         CorruptRecordError: the base summary or the tail is not what was written.
     """
-    with env.store.read(env.scope) as tx:
+    with env.read() as tx:
         head = tx.log.head()
         view = find_view(tx, order.view, str(env.scope))
         base = read_summary(tx, view)

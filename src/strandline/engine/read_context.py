@@ -102,7 +102,7 @@ def read_context(env: Environment, view: str, budget: int | None, needs: Sequenc
     """
     check_needs(needs)
     try:
-        with env.store.read(env.scope) as tx:
+        with env.read() as tx:
             stored = tx.views.get(view)
             own = stored.budget if stored is not None else None
             tokens = check_budget(first_set(budget, own))
@@ -183,7 +183,7 @@ def _standing(needs: Sequence[str], parts: Sequence[ContextPart]) -> tuple[int, 
 
 def read_basis(env: Environment, view: str) -> Basis:
     """Return the present basis of a view, without reading what it holds."""
-    with env.store.read(env.scope) as tx:
+    with env.read() as tx:
         head = find_view(tx, view, str(env.scope))
         return Basis(view=view, generation=head.generation, revision=tx.log.head().revision)
 

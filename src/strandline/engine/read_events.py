@@ -20,7 +20,7 @@ def read_events(env: Environment, view: str, from_seq: int, through_seq: int | N
     check_whole("through_seq", through_seq)
     if from_seq < 1:
         raise InvalidInputError(f"events begin at 1, not {from_seq}")
-    with env.store.read(env.scope) as tx:
+    with env.read() as tx:
         reader = find_view(tx, view, str(env.scope))
         revision = tx.log.head().revision
         through = revision if through_seq is None else min(through_seq, revision)

@@ -93,6 +93,7 @@ def to_source(
         extracted=extracted,
         payload=payload,
         late=envelope.late,
+        epoch=event.epoch,
     )
 
 

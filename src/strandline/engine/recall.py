@@ -27,7 +27,7 @@ def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) 
     check_whole("limit", limit)
     if not 1 <= limit <= RECALL_HITS_MAX:
         raise InvalidInputError(f"a limit of {limit} lies outside 1..{RECALL_HITS_MAX}")
-    with env.store.read(env.scope) as tx:
+    with env.read() as tx:
         reader = find_view(tx, view, str(env.scope))
         found = sighted_events(tx, ref, reader, tx.log.head().revision, env.scope.workflow)
         return [
@@ -38,7 +38,7 @@ def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) 
 
 def read_manifest(env: Environment, view: str) -> Manifest:
     """Return the view's manifest: what the summary does not hold verbatim."""
-    with env.store.read(env.scope) as tx:
+    with env.read() as tx:
         head = find_view(tx, view, str(env.scope))
         read_summary(tx, head, texts_only=True)
         dropped = tx.summaries.manifest(head.summary_no) if head.summary_no else []

@@ -95,9 +95,9 @@ def recover(env: Environment, request: RecoveryRequest) -> Recovery:
     check_name("checkpoint", request.name)
     check_needs(request.needs)
     if request.dry_run:
-        with env.store.read(env.scope) as tx:
+        with env.read() as tx:
             return _decide(env, tx, request)
-    with env.store.write(env.scope) as tx:
+    with env.write() as tx:
         fenced = _fence_all(env, tx)
         decided = _decide(env, tx, request)
         entry = add_entry(tx, _entry(env, tx, decided, fenced))

@@ -33,6 +33,7 @@ class EventKind(enum.StrEnum):
     EFFECT = "effect"
     PIN = "pin"
     UNPIN = "unpin"
+    DIVERGENCE = "divergence"
     NOTE = "note"
 
 
@@ -67,6 +68,7 @@ class Envelope(NamedTuple):
     source_at: str | None = None  # the time the source gives, as it stood
     parent: str | None = None  # key of the parent record in the source; metadata only
     message_id: str | None = None  # blocks with one message id were one provider message
+    single_use: bool = False  # an approval that one effect uses up (I20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +138,7 @@ class Event(NamedTuple):
     salt: bytes | None
     body_digest: bytes
     chain: bytes
+    epoch: int = 0  # lineage_seq of the divergence in whose epoch it was appended; 0: before any (I17)
 
 
 class SourceEvent(NamedTuple):
@@ -157,6 +160,7 @@ class SourceEvent(NamedTuple):
     extracted: tuple[str, ...] = ()
     payload: object = None  # decoded: a call's input, a result's content
     late: bool = False  # a result that came after its call was closed (I8)
+    epoch: int = 0  # lineage_seq of the divergence in whose epoch it was appended; 0: before any (I17)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

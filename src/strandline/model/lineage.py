@@ -50,10 +50,27 @@ class WorkflowHead:
     chain: bytes = b""
     lineage_seq: int = 0
     lineage_chain: bytes = b""
-    branch: int = 0
+    branch: int = 0  # rewinds so far: as many ranges of events are abandoned
     summary_no: int = 0  # the highest number given to a summary
     ref_id: int = 0  # the highest number given to a reference
     live_events: int = 0
     facts: int = 0  # of the register, that hold now
     attempts: int = 0  # at compactions, of all candidates
     foreign_summaries: int = 0
+    epoch: int = 0  # lineage_seq of the last divergence that was accepted; events from then on carry it (I17)
+    cases: int = 0  # rows of each, so that a missing one is found
+    effects: int = 0
+    permits: int = 0
+    approval_uses: int = 0
+    parent: str | None = None  # the workflow that this one was forked from
+    fork_seq: int = 0  # the last event that it shares with its parent
+    fork_ref_id: int = 0  # the highest number of a reference that it shares
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbandonedRange:
+    """Events from_seq..through_seq that a rewind abandoned: readable, and in no context of a later branch (C22)."""
+
+    branch: int  # the one that the rewind began: 1, 2, …
+    from_seq: int
+    through_seq: int

@@ -16,6 +16,7 @@ class FactKind(enum.StrEnum):
     CALL = "call"
     ARTIFACT = "artifact"
     PIN = "pin"
+    DIVERGENCE = "divergence"
 
 
 class FactState(enum.StrEnum):

@@ -9,10 +9,13 @@ from typing import Final, TypeVar
 
 from strandline.codec import EMPTY_CHAIN
 from strandline.errors import CorruptRecordError, InvalidInputError
+from strandline.model.action import Permit, PermitState
 from strandline.model.candidate import Attempt, AttemptState, Candidate, CandidateState
+from strandline.model.case import Case, CaseState
 from strandline.model.checkpoint import Checkpoint
+from strandline.model.effect import Effect, EffectState
 from strandline.model.event import StoredEvent
-from strandline.model.lineage import LineageEntry, LineageKind, WorkflowHead
+from strandline.model.lineage import AbandonedRange, LineageEntry, LineageKind, WorkflowHead
 from strandline.model.outcome import ForeignSummary
 from strandline.model.register import Fact, FactKind, FactState
 from strandline.model.segment import Segment
@@ -22,7 +25,7 @@ from strandline.ports import KeyTakenError
 from strandline.stores.memory.schema import Facet
 from strandline.stores.memory.tables import ONLY
 
-D = TypeVar("D", LineageEntry, ForeignSummary)
+D = TypeVar("D", LineageEntry, ForeignSummary, Case)
 _ADDED: Final = "it is there already; nothing was written"
 
 
@@ -48,10 +51,25 @@ class MemoryLog(Facet):
         return iter(self._tables.events.range(self._moment, "log", from_seq, through_seq))
 
     def by_keys(self, keys: Sequence[str]) -> dict[str, StoredEvent]:
-        return {key: event for key in keys for event in self._tables.events.newest(self._moment, "by_key", key)}
+        found = {key: event for key in keys for event in self._tables.events.newest(self._moment, "by_key", key)}
+        ranges = self.abandoned()  # of a key's events the newest is the live one, if any is
+        return {
+            key: event
+            for key, event in found.items()
+            if not any(left.from_seq <= event.seq <= left.through_seq for left in ranges)
+        }
+
+    def key_holders(self, key: str) -> list[StoredEvent]:
+        return self._tables.events.newest(self._moment, "by_key", key, limit=None)[::-1]
 
     def count(self) -> int:
         return self._tables.event_count.get(self._moment, ONLY) or 0
+
+    def abandon(self, abandoned: AbandonedRange) -> None:
+        self._tables.abandoned.add(self._moment, abandoned.branch, abandoned)
+
+    def abandoned(self) -> list[AbandonedRange]:
+        return self._tables.abandoned.all(self._moment)
 
 
 class MemoryRefs(Facet):
@@ -156,8 +174,19 @@ class MemoryViews(Facet):
             return False
         if head.generation <= base_generation:  # a number is never used twice
             return False
+        if MemoryCases(self._tables, self._moment).blocking(there.name, there.summary_no) is not None:
+            return False
         candidate = self._tables.candidates.get(self._moment, attempt.candidate_id)
         if candidate is None or candidate.view != head.name:
+            return False
+        self._tables.views.put(self._moment, head.name, head)
+        return True
+
+    def shift_pointer(self, head: ViewHead, *, base_generation: int) -> bool:
+        there = self.get(head.name)
+        if (there.generation if there else 0) != base_generation or head.generation < base_generation + (
+            there is not None
+        ):
             return False
         self._tables.views.put(self._moment, head.name, head)
         return True
@@ -291,6 +320,12 @@ class MemoryLineage(Facet):
         moves = (entry for entry in self._tables.lineage.all(self._moment) if entry.kind is not LineageKind.CHECKPOINT)
         return max((entry.generation or 0 for entry in moves if entry.view == view), default=0)
 
+    def move_to(self, view: str, generation: int) -> LineageEntry | None:
+        return next(map(_detached, self._tables.lineage.newest(self._moment, "moved", (view, generation))), None)
+
+    def newest_recovery(self) -> LineageEntry | None:
+        return next(map(_detached, self._tables.lineage.newest(self._moment, "recovered", ONLY)), None)
+
     def by_op_key(self, op_key: str) -> LineageEntry | None:
         return next(map(_detached, self._tables.lineage.newest(self._moment, "op_key", op_key)), None)
 
@@ -315,6 +350,101 @@ class MemoryCheckpoints(Facet):
 
     def all(self) -> Iterator[Checkpoint]:
         return iter(self._tables.checkpoints.all(self._moment))
+
+
+class MemoryCases(Facet):
+    """`ports.CaseFacet` in memory."""
+
+    def add(self, case: Case) -> None:
+        if case.state is CaseState.OPEN and self.open_one(case.identity) is not None:
+            raise CorruptRecordError(_ADDED, place=f"case_file {case.identity!r}")
+        self._tables.cases.add(self._moment, case.case_id, _detached(case))
+
+    def settle(self, case: Case) -> bool:
+        there = self._tables.cases.get(self._moment, case.case_id)
+        if there is None or there.state is not CaseState.OPEN:
+            return False
+        self._tables.cases.put(self._moment, case.case_id, _detached(case))
+        return True
+
+    def get(self, case_id: str) -> Case | None:
+        found = self._tables.cases.get(self._moment, case_id)
+        return None if found is None else _detached(found)
+
+    def open_one(self, identity: str) -> Case | None:
+        same = self._tables.cases.newest(self._moment, "identity", identity, limit=None)
+        return next((_detached(case) for case in same if case.state is CaseState.OPEN), None)
+
+    def count_of(self, identity: str) -> int:
+        return len(self._tables.cases.newest(self._moment, "identity", identity, limit=None))
+
+    def blocking(self, view: str, summary_no: int) -> Case | None:
+        cases = self._tables.cases.newest(self._moment, "names", (view, summary_no), limit=None)
+        still = [case for case in cases if case.state is CaseState.OPEN]
+        return min(map(_detached, still), key=lambda case: (case.opened_us, case.case_id), default=None)
+
+    def all(self) -> Iterator[Case]:
+        cases = self._tables.cases.all(self._moment)
+        return iter(sorted(map(_detached, cases), key=lambda case: (case.opened_us, case.case_id)))
+
+
+class MemoryEffects(Facet):
+    """`ports.EffectFacet` in memory."""
+
+    def add(self, effect: Effect) -> None:
+        self._tables.effects.add(self._moment, effect.key, effect)
+
+    def settle(self, effect: Effect, *, expected: EffectState, attempt: int) -> bool:
+        there = self.get(effect.key)
+        if there is None or (there.state, there.attempt) != (expected, attempt):
+            return False
+        self._tables.effects.put(self._moment, effect.key, effect)
+        return True
+
+    def get(self, key: str) -> Effect | None:
+        return self._tables.effects.get(self._moment, key)
+
+    def alike(self, fingerprint: str, limit: int) -> list[Effect]:
+        effects = self._tables.effects.newest(self._moment, "fingerprint", fingerprint, limit=None)
+        return sorted(effects, key=lambda effect: (-effect.intended_us, effect.key))[:limit]
+
+    def all(self) -> Iterator[Effect]:
+        effects = self._tables.effects.all(self._moment)
+        return iter(sorted(effects, key=lambda effect: (effect.intended_us, effect.key)))
+
+
+class MemoryPermits(Facet):
+    """`ports.PermitFacet` in memory."""
+
+    def add(self, permit: Permit) -> None:
+        self._tables.permits.add(self._moment, permit.permit_id, permit)
+
+    def settle(self, permit: Permit, *, expected: PermitState) -> bool:
+        there = self.get(permit.permit_id)
+        if there is None or there.state is not expected:
+            return False
+        self._tables.permits.put(self._moment, permit.permit_id, permit)
+        return True
+
+    def get(self, permit_id: str) -> Permit | None:
+        return self._tables.permits.get(self._moment, permit_id)
+
+    def use(self, workflow: str, seq: int, permit_id: str) -> bool:
+        if self.used(workflow, seq) is not None:
+            return False
+        self._tables.approval_uses.add(self._moment, (workflow, seq), (workflow, seq, permit_id))
+        return True
+
+    def used(self, workflow: str, seq: int) -> str | None:
+        row = self._tables.approval_uses.get(self._moment, (workflow, seq))
+        return None if row is None else row[2]
+
+    def all(self) -> Iterator[Permit]:
+        permits = self._tables.permits.all(self._moment)
+        return iter(sorted(permits, key=lambda permit: (permit.decided_us, permit.permit_id)))
+
+    def all_uses(self) -> Iterator[tuple[str, int, str]]:
+        return iter(self._tables.approval_uses.all(self._moment))
 
 
 def _detached(row: D) -> D:

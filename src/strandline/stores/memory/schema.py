@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from strandline.model.action import Permit
 from strandline.model.candidate import Attempt, Candidate
+from strandline.model.case import Case
 from strandline.model.checkpoint import Checkpoint
+from strandline.model.effect import Effect
 from strandline.model.event import StoredEvent
-from strandline.model.lineage import LineageEntry, LineageKind, WorkflowHead
+from strandline.model.lineage import AbandonedRange, LineageEntry, LineageKind, WorkflowHead
 from strandline.model.outcome import ForeignSummary
 from strandline.model.register import Fact
 from strandline.model.segment import Segment
 from strandline.model.summary import DroppedRef, Summary
 from strandline.model.view import ViewHead
 from strandline.stores.memory.tables import ONLY, Moment, Table
+
+_RECOVERIES = {LineageKind.RESTORE, LineageKind.REPLAY}
+_NO_MOVES = {LineageKind.CHECKPOINT, *_RECOVERIES}
 
 
 class Tables:
@@ -40,8 +46,19 @@ class Tables:
             op_key=lambda entry: entry.op_key,
             checkpoint=lambda entry: (entry.name, entry.view is None) if entry.kind is LineageKind.CHECKPOINT else None,
             restored=lambda entry: entry.name if entry.kind is LineageKind.RESTORE else None,
+            recovered=lambda entry: ONLY if entry.name is not None and entry.kind in _RECOVERIES else None,
+            moved=lambda entry: (entry.view, entry.generation) if entry.kind not in _NO_MOVES else None,
         )
         self.checkpoints: Table[int, Checkpoint] = Table("checkpoint")
+        self.abandoned: Table[int, AbandonedRange] = Table("abandoned_range")
+        self.cases: Table[str, Case] = Table(
+            "case_file",
+            identity=lambda case: case.identity,
+            names=lambda case: (case.view, case.summary_no) if case.blocking else None,
+        )
+        self.effects: Table[str, Effect] = Table("effect", fingerprint=lambda effect: effect.fingerprint)
+        self.permits: Table[str, Permit] = Table("permit")
+        self.approval_uses: Table[tuple[str, int], tuple[str, int, str]] = Table("approval_use")
 
 
 class Facet:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Final
 
 from strandline.errors import InvalidInputError, StoreUnavailableError
@@ -12,10 +13,13 @@ from strandline.limits import STORE_BUSY_TIMEOUT_S
 from strandline.model.ids import Scope
 from strandline.ports import Transaction
 from strandline.stores.memory.facets import (
+    MemoryCases,
     MemoryCheckpoints,
+    MemoryEffects,
     MemoryJobs,
     MemoryLineage,
     MemoryLog,
+    MemoryPermits,
     MemoryRefs,
     MemoryRegister,
     MemorySummaries,
@@ -27,10 +31,14 @@ from strandline.stores.memory.tables import History, Moment
 DIGEST_KEY_BYTES: Final = 32
 
 
-class MemoryTransaction:
-    """`ports.Transaction` over the tables of one workflow, at one moment."""
+Begin = Callable[[str], tuple[Tables, Moment]]
 
-    def __init__(self, tables: Tables, moment: Moment) -> None:
+
+class MemoryTransaction:
+    """`ports.Transaction` over the tables of one workflow, at one moment. `begin` opens those of a relative."""
+
+    def __init__(self, workflow: str, begin: Begin, relatives: dict[str, MemoryTransaction]) -> None:
+        tables, moment = begin(workflow)
         self.log = MemoryLog(tables, moment)
         self.refs = MemoryRefs(tables, moment)
         self.register = MemoryRegister(tables, moment)
@@ -39,6 +47,15 @@ class MemoryTransaction:
         self.summaries = MemorySummaries(tables, moment)
         self.lineage = MemoryLineage(tables, moment)
         self.checkpoints = MemoryCheckpoints(tables, moment)
+        self.cases = MemoryCases(tables, moment)
+        self.effects = MemoryEffects(tables, moment)
+        self.permits = MemoryPermits(tables, moment)
+        self._begin = begin
+        self._relatives = relatives
+        relatives[workflow] = self
+
+    def relative(self, workflow: str) -> MemoryTransaction:
+        return self._relatives.get(workflow) or MemoryTransaction(workflow, self._begin, self._relatives)
 
 
 class _Workflow:
@@ -70,15 +87,29 @@ class MemoryStore:
 
     @contextmanager
     def read(self, scope: Scope) -> Iterator[Transaction]:
-        workflow = self._open_workflows().get(scope) or _Workflow()
-        moment = workflow.history.begin_read()
-        try:
-            yield MemoryTransaction(workflow.tables, moment)
-        finally:
-            workflow.history.end_read(moment)
+        workflows = self._open_workflows()
+        with ExitStack() as stack:
+
+            def begin(name: str) -> tuple[Tables, Moment]:
+                workflow = workflows.get(replace(scope, workflow=name)) or _Workflow()
+                moment = workflow.history.begin_read()
+                stack.callback(workflow.history.end_read, moment)
+                return workflow.tables, moment
+
+            yield MemoryTransaction(scope.workflow, begin, {})
 
     @contextmanager
     def write(self, scope: Scope, *, joins: bool = True) -> Iterator[Transaction]:
+        with ExitStack() as stack:
+
+            def begin(name: str) -> tuple[Tables, Moment]:
+                workflow = stack.enter_context(self._locked(replace(scope, workflow=name)))
+                return workflow.tables, stack.enter_context(self._writing(workflow.history))
+
+            yield MemoryTransaction(scope.workflow, begin, {})
+
+    @contextmanager
+    def _locked(self, scope: Scope) -> Iterator[_Workflow]:
         with self._lock:
             workflow = self._open_workflows().setdefault(scope, _Workflow())
         if workflow.writer == threading.get_ident():
@@ -87,8 +118,7 @@ class MemoryStore:
             raise StoreUnavailableError(f"{str(scope)!r} was locked for {STORE_BUSY_TIMEOUT_S} s; nothing was written")
         try:
             workflow.writer = threading.get_ident()
-            with self._writing(workflow.history) as moment:
-                yield MemoryTransaction(workflow.tables, moment)
+            yield workflow
         finally:
             workflow.writer = None
             workflow.lock.release()

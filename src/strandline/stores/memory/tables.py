@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 
 from strandline.errors import CorruptRecordError, InvalidInputError
 
-K = TypeVar("K", bound="int | str | tuple[int, int]")
+K = TypeVar("K", bound="int | str | tuple[int, int] | tuple[str, int]")
 V = TypeVar("V")
 ONLY: Final = 0  # the key of a table with one row, and the group of an index with one group
 

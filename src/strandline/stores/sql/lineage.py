@@ -40,6 +40,14 @@ class SqlLineage:
     def moved_to(self, view: str) -> int:
         return self._session.rows("lineage_move", view=view)[0][0] or 0
 
+    def move_to(self, view: str, generation: int) -> LineageEntry | None:
+        rows = self._session.rows("lineage_move_to", view=view, generation=generation)
+        return _to_entry(rows[0]) if rows else None
+
+    def newest_recovery(self) -> LineageEntry | None:
+        rows = self._session.rows("newest_recovery")
+        return _to_entry(rows[0]) if rows else None
+
     def by_op_key(self, op_key: str) -> LineageEntry | None:
         rows = self._session.rows("lineage_by_op", op_key=op_key)
         return _to_entry(rows[0]) if rows else None

@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Final
 
 from strandline.codec import EMPTY_CHAIN, PLAIN, compress, decompress, row_digest
 from strandline.errors import CorruptRecordError
 from strandline.model.event import StoredEvent
 from strandline.model.ids import Scope
-from strandline.model.lineage import WorkflowHead
+from strandline.model.lineage import AbandonedRange, WorkflowHead
 from strandline.stores.sql.rows import pack_key, unpack_key
-from strandline.stores.sql.session import Row, Session
+from strandline.stores.sql.session import Row, Session, check_seal, seal
+
+_COLUMNS: Final = tuple(field.name for field in fields(WorkflowHead))  # as the statement `head` gives them
 
 
 def head_digest(digest_key: bytes, scope: Scope, head: WorkflowHead) -> bytes:
     """Return the digest of a head row: over the names of tenant and workflow, then its columns."""
-    values = (
-        scope.tenant,
-        scope.workflow,
-        head.revision,
-        head.chain,
-        head.lineage_seq,
-        head.lineage_chain,
-        head.branch,
-        head.summary_no,
-        head.ref_id,
-        head.live_events,
-        head.facts,
-        head.attempts,
-        head.foreign_summaries,
-    )
-    return row_digest(digest_key, "workflow", values)
+    values = (getattr(head, name) for name in _COLUMNS)
+    return row_digest(digest_key, "workflow", (scope.tenant, scope.workflow, *values))
 
 
 class SqlLog:
@@ -50,21 +40,8 @@ class SqlLog:
         return self._head
 
     def _to_head(self, row: Row) -> WorkflowHead:
-        name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id, live_events = row[:9]
-        facts, attempts, foreign_summaries, digest = row[9:]
-        head = WorkflowHead(
-            revision=revision,
-            chain=chain,
-            lineage_seq=lineage_seq,
-            lineage_chain=lineage_chain,
-            branch=branch,
-            summary_no=summary_no,
-            ref_id=ref_id,
-            live_events=live_events,
-            facts=facts,
-            attempts=attempts,
-            foreign_summaries=foreign_summaries,
-        )
+        name, *values, digest = row
+        head = WorkflowHead(**dict(zip(_COLUMNS, values, strict=True)))
         if name != self._workflow or self._digest(head) != digest:
             raise CorruptRecordError("the row does not match its digest", place=f"workflow {self._workflow!r}")
         return head
@@ -73,21 +50,7 @@ class SqlLog:
         return head_digest(self._session.digest_key, self._scope, head)
 
     def set_head(self, head: WorkflowHead) -> None:
-        self._session.run(
-            "set_head",
-            revision=head.revision,
-            chain=head.chain,
-            lineage_seq=head.lineage_seq,
-            lineage_chain=head.lineage_chain,
-            branch=head.branch,
-            summary_no=head.summary_no,
-            ref_id=head.ref_id,
-            live_events=head.live_events,
-            facts=head.facts,
-            attempts=head.attempts,
-            foreign_count=head.foreign_summaries,
-            row_digest=self._digest(head),
-        )
+        self._session.run("set_head", **{name: getattr(head, name) for name in _COLUMNS}, row_digest=self._digest(head))
         self._head = head
 
     def insert(self, events: Sequence[StoredEvent]) -> None:
@@ -108,6 +71,23 @@ class SqlLog:
         for key in keys:
             for row in self._session.rows("event_by_key", key=pack_key(key)):
                 found[key] = self._to_event(row)
+        return found
+
+    def key_holders(self, key: str) -> list[StoredEvent]:
+        return [self._to_event(row) for row in self._session.rows("key_holders", key=pack_key(key))]
+
+    def abandon(self, abandoned: AbandonedRange) -> None:
+        values = (abandoned.branch, abandoned.from_seq, abandoned.through_seq)
+        places = dict(zip(("branch", "from_seq", "through_seq"), values, strict=True))
+        self._session.run("add_abandoned", **places, row_digest=seal(self._session, "abandoned_range", values))
+        self._session.run("abandon_events", **places)
+
+    def abandoned(self) -> list[AbandonedRange]:
+        found = []
+        for row in self._session.rows("abandoned"):
+            branch, from_seq, through_seq, _ = row
+            check_seal(self._session, "abandoned_range", row, branch)
+            found.append(AbandonedRange(branch=branch, from_seq=from_seq, through_seq=through_seq))
         return found
 
     def count(self) -> int:

@@ -15,8 +15,9 @@ SELECT workflow_id FROM workflow WHERE tenant_id = :tenant_id AND name = :name
 
 -- name: add_workflow
 INSERT INTO workflow (tenant_id, name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id,
-    live_events, facts, attempts, foreign_count, row_digest)
-VALUES (:tenant_id, :name, 0, :chain, 0, :chain, 0, 0, 0, 0, 0, 0, 0, :row_digest)
+    live_events, facts, attempts, foreign_summaries, epoch, cases, effects, permits, approval_uses, parent, fork_seq,
+    fork_ref_id, row_digest)
+VALUES (:tenant_id, :name, 0, :chain, 0, :chain, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, :row_digest)
 
 -- name: scopes
 SELECT t.name, w.name FROM workflow w JOIN tenant t ON t.tenant_id = w.tenant_id
@@ -25,13 +26,15 @@ ORDER BY t.name, w.name
 
 -- name: head
 SELECT name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id, live_events, facts, attempts,
-    foreign_count, row_digest
+    foreign_summaries, epoch, cases, effects, permits, approval_uses, parent, fork_seq, fork_ref_id, row_digest
 FROM workflow WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
 -- name: set_head
 UPDATE workflow SET revision = :revision, chain = :chain, lineage_seq = :lineage_seq, lineage_chain = :lineage_chain,
     branch = :branch, summary_no = :summary_no, ref_id = :ref_id, live_events = :live_events, facts = :facts,
-    attempts = :attempts, foreign_count = :foreign_count, row_digest = :row_digest
+    attempts = :attempts, foreign_summaries = :foreign_summaries, epoch = :epoch, cases = :cases, effects = :effects,
+    permits = :permits, approval_uses = :approval_uses, parent = :parent, fork_seq = :fork_seq,
+    fork_ref_id = :fork_ref_id, row_digest = :row_digest
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
 -- ------------------------------------------------------------------------------------------ log
@@ -47,7 +50,25 @@ ORDER BY seq
 
 -- name: event_by_key
 SELECT seq, key, record, codec, body, salt, body_digest, chain FROM event
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND key = :key AND abandoned_by IS NULL
+
+-- name: key_holders
+SELECT seq, key, record, codec, body, salt, body_digest, chain FROM event
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND key = :key
+ORDER BY seq
+
+-- name: add_abandoned
+INSERT INTO abandoned_range (tenant_id, workflow_id, branch, from_seq, through_seq, row_digest)
+VALUES (:tenant_id, :workflow_id, :branch, :from_seq, :through_seq, :row_digest)
+
+-- name: abandon_events
+UPDATE event SET abandoned_by = :branch
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND seq BETWEEN :from_seq AND :through_seq
+    AND abandoned_by IS NULL
+
+-- name: abandoned
+SELECT branch, from_seq, through_seq, row_digest FROM abandoned_range
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY branch
 
 -- name: count_events
 SELECT count(*) FROM event WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
@@ -180,6 +201,18 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view_id = :view_
             ON c.tenant_id = a.tenant_id AND c.workflow_id = a.workflow_id AND c.candidate_id = a.candidate_id
         WHERE a.tenant_id = :tenant_id AND a.workflow_id = :workflow_id AND a.attempt_id = :attempt_id
             AND a.fence = :owner_fence AND a.state = 'validated' AND c.view = :name)
+    AND NOT EXISTS (SELECT 1 FROM case_file f
+        WHERE f.tenant_id = :tenant_id AND f.workflow_id = :workflow_id AND f.view = :name
+            AND f.summary_no = view_head.summary_no AND f.state = 'open' AND f.blocking = 1)
+
+-- For a summary that was active before, or none: revert, rewind, fork.
+-- name: shift_pointer
+UPDATE view_head SET name = :name, audiences = :audiences, audience_version = :audience_version, budget = :budget,
+    generation = :generation, summary_no = :summary_no, watermark = :watermark,
+    moved_lineage_seq = :moved_lineage_seq, fence = :fence, lease_attempt = :lease_attempt,
+    lease_until_us = :lease_until_us, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view_id = :view_id
+    AND generation = :base_generation AND :generation > :base_generation
 
 -- ------------------------------------------------------------------------------------------ candidates, attempts
 
@@ -293,6 +326,18 @@ SELECT max(generation) FROM lineage
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view = :view AND generation IS NOT NULL
     AND kind <> 'checkpoint'
 
+-- name: lineage_move_to
+SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain
+FROM lineage
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view = :view AND generation = :generation
+    AND kind <> 'checkpoint' AND kind <> 'restore' AND kind <> 'replay'
+
+-- name: newest_recovery
+SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain
+FROM lineage
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name IS NOT NULL AND kind IN ('restore', 'replay')
+ORDER BY lineage_seq DESC LIMIT 1
+
 -- name: lineage_by_op
 SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain
 FROM lineage WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND op_key = :op_key
@@ -324,3 +369,95 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND lineage_seq = :l
 -- name: all_checkpoints
 SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, digest
 FROM checkpoint WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY lineage_seq
+
+-- ------------------------------------------------------------------------------------------ cases
+
+-- name: add_case
+INSERT INTO case_file (tenant_id, workflow_id, case_id, identity, state, blocking, view, summary_no, opened_us, record,
+    row_digest)
+VALUES (:tenant_id, :workflow_id, :case_id, :identity, :state, :blocking, :view, :summary_no, :opened_us, :record,
+    :row_digest)
+
+-- The first answer wins (I11).
+-- name: settle_case
+UPDATE case_file SET state = :state, record = :record, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND case_id = :case_id AND state = 'open'
+
+-- name: case
+SELECT case_id, identity, state, blocking, view, summary_no, opened_us, record, row_digest
+FROM case_file WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND case_id = :case_id
+
+-- name: open_case
+SELECT case_id, identity, state, blocking, view, summary_no, opened_us, record, row_digest
+FROM case_file
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND identity = :identity AND state = 'open'
+
+-- name: count_cases_of
+SELECT count(*) FROM case_file
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND identity = :identity
+
+-- name: blocking_case
+SELECT case_id, identity, state, blocking, view, summary_no, opened_us, record, row_digest
+FROM case_file
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view = :view AND summary_no = :summary_no
+    AND state = 'open' AND blocking = 1
+ORDER BY opened_us, case_id LIMIT 1
+
+-- name: all_cases
+SELECT case_id, identity, state, blocking, view, summary_no, opened_us, record, row_digest
+FROM case_file WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY opened_us, case_id
+
+-- ------------------------------------------------------------------------------------------ effects, permits
+
+-- name: add_effect
+INSERT INTO effect (tenant_id, workflow_id, key, fingerprint, state, attempt, intended_us, record, row_digest)
+VALUES (:tenant_id, :workflow_id, :key, :fingerprint, :state, :attempt, :intended_us, :record, :row_digest)
+
+-- name: settle_effect
+UPDATE effect SET fingerprint = :fingerprint, state = :state, attempt = :attempt, intended_us = :intended_us,
+    record = :record, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND key = :key
+    AND state = :expected AND attempt = :known_attempt
+
+-- name: effect
+SELECT key, fingerprint, state, attempt, intended_us, record, row_digest
+FROM effect WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND key = :key
+
+-- name: effects_alike
+SELECT key, fingerprint, state, attempt, intended_us, record, row_digest
+FROM effect WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND fingerprint = :fingerprint
+ORDER BY intended_us DESC, key LIMIT :limit
+
+-- name: all_effects
+SELECT key, fingerprint, state, attempt, intended_us, record, row_digest
+FROM effect WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY intended_us, key
+
+-- name: add_permit
+INSERT INTO permit (tenant_id, workflow_id, permit_id, state, decided_us, record, row_digest)
+VALUES (:tenant_id, :workflow_id, :permit_id, :state, :decided_us, :record, :row_digest)
+
+-- name: settle_permit
+UPDATE permit SET state = :state, decided_us = :decided_us, record = :record, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND permit_id = :permit_id AND state = :expected
+
+-- name: permit
+SELECT permit_id, state, decided_us, record, row_digest
+FROM permit WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND permit_id = :permit_id
+
+-- name: all_permits
+SELECT permit_id, state, decided_us, record, row_digest
+FROM permit WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY decided_us, permit_id
+
+-- name: use_approval
+INSERT INTO approval_use (tenant_id, workflow_id, workflow, seq, permit_id, row_digest)
+VALUES (:tenant_id, :workflow_id, :workflow, :seq, :permit_id, :row_digest)
+ON CONFLICT (tenant_id, workflow_id, workflow, seq) DO NOTHING
+
+-- name: approval_use
+SELECT workflow, seq, permit_id, row_digest
+FROM approval_use
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND workflow = :workflow AND seq = :seq
+
+-- name: all_approval_uses
+SELECT workflow, seq, permit_id, row_digest
+FROM approval_use WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY workflow, seq

@@ -34,6 +34,10 @@ class Session(Protocol):
         """Run a statement once per row; a row gives its parameters, but for tenant and workflow, in order."""
         ...
 
+    def relative(self, workflow: str) -> Session:
+        """Return the session of another workflow of the tenant, in the same transaction; what is not there is empty."""
+        ...
+
     def insert_events(self, rows: Sequence[Sequence[object]]) -> None:
         """Insert events as one. Raises KeyTakenError, with nothing inserted, when a key is taken."""
         ...

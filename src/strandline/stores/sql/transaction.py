@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from strandline.model.ids import Scope
+from strandline.stores.sql.cases import SqlCases
+from strandline.stores.sql.effects import SqlEffects, SqlPermits
 from strandline.stores.sql.jobs import SqlJobs
 from strandline.stores.sql.lineage import SqlCheckpoints, SqlLineage
 from strandline.stores.sql.log import SqlLog
@@ -25,3 +27,16 @@ class SqlTransaction:
         self.summaries = SqlSummaries(session, self.refs)
         self.lineage = SqlLineage(session)
         self.checkpoints = SqlCheckpoints(session)
+        self.cases = SqlCases(session)
+        self.effects = SqlEffects(session)
+        self.permits = SqlPermits(session)
+        self._session = session
+        self._tenant = scope.tenant
+        self._relatives: dict[str, SqlTransaction] = {scope.workflow: self}  # each holds its head once
+
+    def relative(self, workflow: str) -> SqlTransaction:
+        if workflow not in self._relatives:
+            scope = Scope(tenant=self._tenant, workflow=workflow)
+            found = self._relatives[workflow] = SqlTransaction(self._session.relative(workflow), scope)
+            found._relatives = self._relatives
+        return self._relatives[workflow]

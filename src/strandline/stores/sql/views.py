@@ -47,6 +47,12 @@ class SqlViews:
         )
         return moved == 1
 
+    def shift_pointer(self, head: ViewHead, *, base_generation: int) -> bool:
+        row = self._to_row(head)
+        if self.get(head.name) is None:
+            return base_generation == 0 and self._session.run("add_view", **row) == 1
+        return self._session.run("shift_pointer", **row, base_generation=base_generation) == 1
+
     def _to_row(self, head: ViewHead) -> dict[str, object]:
         audiences = None if head.audiences is None else sorted(head.audiences)
         row = {name: getattr(head, name) for name in _COLUMNS} | {"audiences": encode_json(audiences)}

@@ -11,7 +11,7 @@ from strandline.errors import CorruptRecordError, StoreUnavailableError, Strandl
 from strandline.limits import LOG_PAGE_EVENTS
 from strandline.ports import KeyTakenError
 from strandline.stores.sql.queries import load_queries
-from strandline.stores.sql.session import Row
+from strandline.stores.sql.session import UNKNOWN_ID, Row
 
 QUERIES = load_queries()
 _DAMAGED = ("malformed", "Could not decode to UTF-8")  # errors of the driver itself bear no code
@@ -35,12 +35,29 @@ def map_error(error: sqlite3.Error, path: str) -> StrandlineError:
 class SqliteSession:
     """`stores.sql.session.Session` over sqlite3. Once its transaction is over it refuses everything."""
 
-    def __init__(self, connection: sqlite3.Connection, digest_key: bytes, ids: tuple[int, int], path: str) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        digest_key: bytes,
+        ids: tuple[int, int],
+        path: str,
+        first: SqliteSession | None = None,
+    ) -> None:
         self.digest_key = digest_key
-        self.over = False
+        self._over = False
+        self._first = first  # the one whose transaction this is, for that of a relative
         self._connection = connection
         self.ids = ids
         self._path = path
+
+    @property
+    def over(self) -> bool:
+        """Whether the transaction has ended."""
+        return self._over if self._first is None else self._first.over
+
+    def end(self) -> None:
+        """Refuse everything from now on."""
+        self._over = True
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -59,6 +76,13 @@ class SqliteSession:
             return self._connection.execute(QUERIES[query].text, parameters)
         except sqlite3.Error as error:
             raise map_error(error, self._path) from error
+
+    def relative(self, workflow: str) -> SqliteSession:
+        with self._guarded():
+            parameters = {"tenant_id": self.ids[0], "name": workflow}
+            row = self._connection.execute(QUERIES["find_workflow"].text, parameters).fetchone()
+        ids = (self.ids[0], row[0] if row else UNKNOWN_ID)
+        return SqliteSession(self._connection, self.digest_key, ids, self._path, self)
 
     def rows(self, query: str, **parameters: object) -> list[Row]:
         cursor = self._execute(query, parameters)

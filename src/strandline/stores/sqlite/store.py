@@ -145,7 +145,7 @@ class SqliteStore:
                 try:
                     yield SqlTransaction(session, scope)
                 finally:
-                    session.over = True
+                    session.end()
             finally:
                 connection.execute("ROLLBACK")
 
@@ -160,7 +160,7 @@ class SqliteStore:
                 try:
                     yield SqlTransaction(session, scope)
                 finally:
-                    session.over = True
+                    session.end()
         except sqlite3.Error as error:
             raise map_error(error, self._path) from error
         self._remember(scope, ids)

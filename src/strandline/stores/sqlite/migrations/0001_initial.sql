@@ -30,7 +30,15 @@ CREATE TABLE workflow (
     live_events   INTEGER NOT NULL,
     facts         INTEGER NOT NULL,          -- rows of register_fact that hold now
     attempts      INTEGER NOT NULL,          -- rows of attempt
-    foreign_count INTEGER NOT NULL,          -- rows of foreign_summary
+    foreign_summaries INTEGER NOT NULL,      -- rows of foreign_summary
+    epoch         INTEGER NOT NULL,          -- lineage_seq of the last divergence that was accepted
+    cases         INTEGER NOT NULL,          -- rows of case_file, effect, permit, approval_use
+    effects       INTEGER NOT NULL,
+    permits       INTEGER NOT NULL,
+    approval_uses INTEGER NOT NULL,
+    parent        TEXT,                      -- name of the workflow that this one was forked from
+    fork_seq      INTEGER NOT NULL,          -- the last event that it shares with its parent
+    fork_ref_id   INTEGER NOT NULL,          -- the highest number of a reference that it shares
     row_digest    BLOB NOT NULL,
     UNIQUE (tenant_id, name)
 ) STRICT;
@@ -46,21 +54,40 @@ CREATE TABLE event (
     salt        BLOB,                        -- NULL once erased
     body_digest BLOB,                        -- NULL until erased: while the body is there it is computed
     chain       BLOB NOT NULL,
+    abandoned_by INTEGER,                    -- the branch that a rewind began by leaving the event; derived: its key is free
     PRIMARY KEY (tenant_id, workflow_id, seq),
     CHECK ((body IS NULL) = (salt IS NULL)),
     CHECK ((body IS NULL) = (body_digest IS NOT NULL))
 ) STRICT;
-CREATE UNIQUE INDEX event_key ON event (tenant_id, workflow_id, key) WHERE key IS NOT NULL;
+CREATE UNIQUE INDEX event_key ON event (tenant_id, workflow_id, key) WHERE key IS NOT NULL AND abandoned_by IS NULL;
+CREATE INDEX event_key_abandoned ON event (tenant_id, workflow_id, key)
+    WHERE key IS NOT NULL AND abandoned_by IS NOT NULL;
 
 CREATE TRIGGER event_is_never_deleted BEFORE DELETE ON event
 BEGIN SELECT RAISE(ABORT, 'I1: an event is never deleted'); END;
 
--- Only an erasure changes an event, and only by taking body and salt away (I1, C31).
+-- Only an erasure changes an event, and only by taking body and salt away (I1, C31). That a rewind left it behind is
+-- written beside it, once.
 CREATE TRIGGER event_is_never_changed BEFORE UPDATE ON event
-WHEN NOT (old.body IS NOT NULL AND new.body IS NULL AND new.salt IS NULL AND new.body_digest IS NOT NULL
+WHEN NOT (((old.body IS NOT NULL AND new.body IS NULL AND new.salt IS NULL AND new.body_digest IS NOT NULL
+            AND new.abandoned_by IS old.abandoned_by)
+        OR (old.abandoned_by IS NULL AND new.abandoned_by IS NOT NULL AND new.body IS old.body AND new.salt IS old.salt
+            AND new.body_digest IS old.body_digest))
     AND new.tenant_id = old.tenant_id AND new.workflow_id = old.workflow_id AND new.seq = old.seq
     AND new.key IS old.key AND new.record = old.record AND new.chain = old.chain)
 BEGIN SELECT RAISE(ABORT, 'I1: an event is never changed'); END;
+
+-- Events that a rewind left behind: readable, and in no context of a later branch (C22).
+CREATE TABLE abandoned_range (
+    tenant_id   INTEGER NOT NULL,
+    workflow_id INTEGER NOT NULL,
+    branch      INTEGER NOT NULL,            -- the one that the rewind began
+    from_seq    INTEGER NOT NULL,
+    through_seq INTEGER NOT NULL,
+    row_digest  BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, branch),
+    CHECK (from_seq <= through_seq)
+) STRICT, WITHOUT ROWID;
 
 -- The one place of reference texts; elsewhere a reference is its number (C31). A block holds the references that one
 -- batch of events brought: a row for each would take four times the space (ADR 0021).
@@ -295,4 +322,61 @@ CREATE TABLE foreign_summary (
     detail      BLOB NOT NULL,
     row_digest  BLOB NOT NULL,
     PRIMARY KEY (tenant_id, workflow_id, key)
+) STRICT, WITHOUT ROWID;
+
+-- Open questions for the controller, and their answers. An open blocking case stands between its summary and a
+-- compaction.
+CREATE TABLE case_file (
+    tenant_id   INTEGER NOT NULL,
+    workflow_id INTEGER NOT NULL,
+    case_id     TEXT NOT NULL,
+    identity    TEXT NOT NULL,               -- of what it asks
+    state       TEXT NOT NULL,               -- open -> answered
+    blocking    INTEGER NOT NULL,
+    view        TEXT NOT NULL,
+    summary_no  INTEGER NOT NULL,            -- the summary that it names
+    opened_us   INTEGER NOT NULL,
+    record      BLOB NOT NULL,               -- the whole case
+    row_digest  BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, case_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX case_identity ON case_file (tenant_id, workflow_id, identity, state);
+CREATE UNIQUE INDEX case_open ON case_file (tenant_id, workflow_id, identity) WHERE state = 'open';
+
+-- intended -> done | failed | unknown ; unknown -> done | failed | abandoned ; failed -> intended
+CREATE TABLE effect (
+    tenant_id   INTEGER NOT NULL,
+    workflow_id INTEGER NOT NULL,            -- the root of a family of forks
+    key         TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,               -- keyed: what the same request in other words shares
+    state       TEXT NOT NULL,
+    attempt     INTEGER NOT NULL,
+    intended_us INTEGER NOT NULL,
+    record      BLOB NOT NULL,               -- the whole effect; arguments and result stand in the log
+    row_digest  BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX effect_alike ON effect (tenant_id, workflow_id, fingerprint, intended_us);
+
+-- granted -> consumed ; denied
+CREATE TABLE permit (
+    tenant_id   INTEGER NOT NULL,
+    workflow_id INTEGER NOT NULL,            -- the root of a family of forks
+    permit_id   TEXT NOT NULL,
+    state       TEXT NOT NULL,
+    decided_us  INTEGER NOT NULL,
+    record      BLOB NOT NULL,
+    row_digest  BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, permit_id)
+) STRICT, WITHOUT ROWID;
+
+-- Single-use approvals that were used: once in a family of forks.
+CREATE TABLE approval_use (
+    tenant_id   INTEGER NOT NULL,
+    workflow_id INTEGER NOT NULL,            -- the root of the family
+    workflow    TEXT NOT NULL,               -- whose log holds the approval
+    seq         INTEGER NOT NULL,
+    permit_id   TEXT NOT NULL,
+    row_digest  BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, workflow, seq)
 ) STRICT, WITHOUT ROWID;

@@ -1,0 +1,41 @@
+"""What the verbs of a workflow share, in whatever module they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from strandline.engine.environment import Environment
+from strandline.engine.read_context import Context
+from strandline.errors import InvalidInputError
+from strandline.model.event import Basis
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Verbs:
+    """The ports and the workflow that a verb is about, and the view that it reads."""
+
+    _env: Environment
+    _view: str
+
+
+def basis_of(basis: Context | Basis) -> Basis:
+    """Return the basis of a context, or the basis itself.
+
+    Raises:
+        InvalidInputError: neither.
+    """
+    if isinstance(basis, Context):
+        return basis.basis
+    if not isinstance(basis, Basis):
+        raise InvalidInputError(f"basis is a Context or a Basis, not a {type(basis).__name__}")
+    return basis
+
+
+async def in_thread(call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a call in a thread and await it."""
+    import asyncio  # a tenth of the start-up time, which a blocking program can do without
+
+    return await asyncio.to_thread(call, *args, **kwargs)

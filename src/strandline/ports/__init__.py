@@ -1,0 +1,31 @@
+"""What is needed from outside, as small Protocols. Stores, summarizers, counters and clocks supply it."""
+
+from strandline.ports.decisions import CaseFacet, EffectFacet, PermitFacet
+from strandline.ports.log import KeyTakenError, LogFacet, RefFacet, RegisterFacet
+from strandline.ports.memory import CheckpointFacet, JobFacet, LineageFacet, SummaryFacet, ViewFacet
+from strandline.ports.outside import AsyncSummarizer, Clock, Entropy, Hook, Summarizer, SummaryRequest, TokenCounter
+from strandline.ports.store import Store, Transaction
+
+__all__ = [
+    "AsyncSummarizer",
+    "CaseFacet",
+    "CheckpointFacet",
+    "Clock",
+    "EffectFacet",
+    "Entropy",
+    "Hook",
+    "JobFacet",
+    "KeyTakenError",
+    "LineageFacet",
+    "LogFacet",
+    "PermitFacet",
+    "RefFacet",
+    "RegisterFacet",
+    "Store",
+    "Summarizer",
+    "SummaryFacet",
+    "SummaryRequest",
+    "TokenCounter",
+    "Transaction",
+    "ViewFacet",
+]

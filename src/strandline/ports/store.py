@@ -1,0 +1,113 @@
+"""The store: where everything is kept, in transactions on one workflow."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from strandline.model.ids import Scope
+from strandline.ports.decisions import CaseFacet, EffectFacet, PermitFacet
+from strandline.ports.log import LogFacet, RefFacet, RegisterFacet
+from strandline.ports.memory import CheckpointFacet, JobFacet, LineageFacet, SummaryFacet, ViewFacet
+
+
+class Transaction(Protocol):
+    """One transaction on one workflow: a snapshot when reading, the head's lock when writing. When it is over its
+    facets refuse everything.
+    """
+
+    @property
+    def log(self) -> LogFacet:
+        """The events."""
+        ...
+
+    @property
+    def refs(self) -> RefFacet:
+        """The references."""
+        ...
+
+    @property
+    def register(self) -> RegisterFacet:
+        """The register."""
+        ...
+
+    @property
+    def views(self) -> ViewFacet:
+        """Views and their pointers."""
+        ...
+
+    @property
+    def jobs(self) -> JobFacet:
+        """Candidates and attempts."""
+        ...
+
+    @property
+    def summaries(self) -> SummaryFacet:
+        """Summaries and manifests."""
+        ...
+
+    @property
+    def lineage(self) -> LineageFacet:
+        """The lineage."""
+        ...
+
+    @property
+    def checkpoints(self) -> CheckpointFacet:
+        """Checkpoints."""
+        ...
+
+    @property
+    def cases(self) -> CaseFacet:
+        """Cases."""
+        ...
+
+    @property
+    def effects(self) -> EffectFacet:
+        """The ledger of effects."""
+        ...
+
+    @property
+    def permits(self) -> PermitFacet:
+        """Permits."""
+        ...
+
+    def relative(self, workflow: str) -> Transaction:
+        """Return the facets of another workflow of the tenant, in this same transaction: of the family that forks make
+        (C22). In a write transaction it may be written to, too; a fork locks itself first, then its ancestors.
+        """
+        ...
+
+
+class Store(Protocol):
+    """Where everything is kept. All methods may be called from any thread."""
+
+    @property
+    def digest_key(self) -> bytes:
+        """The store's secret key of 32 bytes for digests of short content, made once."""
+        ...
+
+    def read(self, scope: Scope) -> AbstractContextManager[Transaction]:
+        """Open one snapshot. Nothing is written; a workflow that is not there is empty."""
+        ...
+
+    def write(self, scope: Scope, *, joins: bool = True) -> AbstractContextManager[Transaction]:
+        """Open a writing transaction that holds the workflow's lock from its first statement. Leaving it normally
+        commits, leaving it by an exception rolls back. `joins`: it is short, and may share a commit with others.
+
+        Raises:
+            StoreUnavailableError: not open, locked for too long, full, read-only.
+            OutcomeUnknownError: the commit was sent and not acknowledged (I19).
+        """
+        ...
+
+    def scopes(self, tenant: str | None = None) -> list[Scope]:
+        """Return the workflows, of one tenant or of all."""
+        ...
+
+    def problems(self) -> list[str]:
+        """Return what the storage engine itself finds wrong; for `verify`."""
+        ...
+
+    def close(self) -> None:
+        """Release everything; calling it again does nothing."""
+        ...
