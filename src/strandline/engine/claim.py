@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from strandline.codec import record_digest, storable
 from strandline.engine.assemble import Assembled
+from strandline.engine.cases import check_unblocked
 from strandline.engine.environment import Environment
 from strandline.engine.lineage import add_entry, next_seq
 from strandline.engine.plan_job import Job
@@ -48,9 +49,13 @@ def claim(env: Environment, job: Job) -> Claim | Refused:
     """tx1: store the job, or find it, and take the view's lease with a new fencing token.
 
     An explicit compaction takes the lease from whoever holds it: what died at once must not be waited for.
+
+    Raises:
+        UnreconciledSummaryError: the base stands under an open blocking case (I11).
     """
     with env.write() as tx:
         view = find_view(tx, job.view.name, str(env.scope))
+        check_unblocked(env, tx, view)
         moved = _moved(tx, job, view)
         if moved is not None:
             return moved
@@ -261,6 +266,7 @@ def activate(env: Environment, job: Job, attempt: Attempt) -> LineageEntry | Ref
     """tx3: move the pointer, if base, fence and validated draft are still what they were (I5, I6).
 
     Raises:
+        UnreconciledSummaryError: a blocking case was opened on the base since the claim (I11).
         OutcomeUnknownError: the commit was sent and not acknowledged; `landed` tells.
     """
     with env.write() as tx:
@@ -268,6 +274,7 @@ def activate(env: Environment, job: Job, attempt: Attempt) -> LineageEntry | Ref
         if refused is not None:
             return refused
         view = find_view(tx, job.view.name, str(env.scope))
+        check_unblocked(env, tx, view)
         moved = _moved(tx, job, view)
         if moved is not None:
             return moved

@@ -31,6 +31,7 @@ from strandline.errors import (
     OutcomeUnknownError,
     StoreUnavailableError,
     SummarizerError,
+    UnreconciledSummaryError,
 )
 from strandline.limits import LEASE_TTL_S, PART_TOKENS_MIN, REPLANS_MAX
 from strandline.model.candidate import Attempt, CandidateState, Draft, FailureClass, Verdict, Violation
@@ -83,6 +84,7 @@ def compact(env: Environment, order: Order) -> Verb[CompactionOutcome]:
         ContextOverflowError: mandatory facts and what must stay verbatim don't fit the budget (C11).
         InvalidInputError: a budget, or a watermark asked for, that can't be.
         CorruptRecordError: what was read is not what was written; nothing is compacted from there (I4).
+        UnreconciledSummaryError: the summary stands under an open blocking case (I11).
         StoreUnavailableError: the store failed before anything was activated.
     """
     check_whole("through", order.through)
@@ -261,7 +263,11 @@ def _store_and_finish(
 
 def _finish(run: _Run, job: Job, attempt: Attempt) -> tuple[CompactionResult, str] | Refused:
     with run.phase("activate"):
-        entry = _activate(run.env, job, attempt)
+        try:
+            entry = _activate(run.env, job, attempt)
+        except UnreconciledSummaryError:
+            release(run.env, attempt)
+            raise
     if isinstance(entry, Refused):
         if not entry.fenced:
             release(run.env, attempt)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from heapq import nlargest
 
 from strandline.codec import decode_sightings, job_id, read_body
+from strandline.engine.cases import check_unblocked
 from strandline.engine.environment import Environment
 from strandline.engine.read_context import first_set
 from strandline.engine.reading import (
@@ -89,11 +90,13 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
 
     Raises:
         ContextOverflowError, InvalidInputError: as `plan_compaction`.
+        UnreconciledSummaryError: the base stands under an open blocking case (I11).
         CorruptRecordError: the base summary or the tail is not what was written.
     """
     with env.read() as tx:
         head = tx.log.head()
         view = find_view(tx, order.view, str(env.scope))
+        check_unblocked(env, tx, view)
         base = read_summary(tx, view)
         check_reach(view, head.revision, env.scope.workflow)
         facts = _Facts(env, tx, view)
