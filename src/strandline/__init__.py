@@ -60,11 +60,13 @@ from strandline.model.context import ContextPart, Excerpt, NeedCounts, Omission,
 from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, SourceEvent
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.outcome import (
+    ActedOn,
     CompactionOutcome,
     CompactionResult,
     ForeignSummary,
     Problem,
     RecallHit,
+    Reverted,
     VerifyReport,
 )
 from strandline.model.recovery import ReconciliationReason, RecoveryKind
@@ -76,6 +78,7 @@ from strandline.rules.reference_rules import ReferenceRules
 from strandline.summarizers import BytesPerToken, CallableSummarizer, ExtractiveSummarizer
 
 __all__ = [
+    "ActedOn",
     "ActionDeniedError",
     "Appended",
     "AsyncStrandline",
@@ -127,6 +130,7 @@ __all__ = [
     "Recovery",
     "RecoveryKind",
     "ReferenceRules",
+    "Reverted",
     "Role",
     "Rung",
     "SchemaVersionError",

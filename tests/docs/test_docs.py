@@ -129,7 +129,7 @@ def test_commands_and_options_exist() -> None:
         assert given <= options, f"{page_id(page)}: {line}"
     for page in PAGES:
         for code in CODE.findall(prose(page)):
-            if match := re.match(r"strandline ([a-z]+)\b", code):
+            if match := re.match(r"strandline ([a-z]+(?:-[a-z]+)*)\b", code):
                 assert match[1] in commands, f"{page_id(page)}: {code}"
 
 

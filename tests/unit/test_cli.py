@@ -893,3 +893,40 @@ def test_small_words() -> None:
         "d": "01",
         "l": {"seq": 1, "generation_dropped": None, "event_kind": "note"},
     }
+
+
+def test_revert_goes_back_and_says_so(answer: Any, run: Run, compacted: dict[str, Any]) -> None:
+    run("append", "--text", "Then all of it was looked at again. " * 200)
+    answer("compact", "--budget", 3000)
+    case = answer("report-regression", 2, "--by", "ada", "--why", "it lost the budget")["case"]
+    done = answer("revert", 1, "--by", "ada", "--why", "it lost the budget")
+    assert (done["generation"], done["to_generation"], done["left"]) == (3, 1, [2])
+    assert done["case_id"] == case["case_id"]
+    assert (done["watermark"], done["acted_on"], done["acted_on_count"]) == (compacted["watermark"], [], 0)
+    assert "by ada, why 'it lost the budget'" in run("lineage").stdout
+    entry = answer("lineage")["entries"][-1]
+    assert (entry["kind"], entry["generation"], entry["by"]) == ("revert", 3, "ada")
+    assert "a revert (lineage 3) moved the pointer" not in run("recover").stderr
+    shown = run("revert", 0, "--by", "ada", "--why", "all of it")
+    assert "generation 4 has the content of generation 0" in shown.stdout
+    assert "none: the context is the whole log" in shown.stdout
+
+
+def test_revert_lists_what_was_made(answer: Any, run: Run, store: Path, compacted: dict[str, Any]) -> None:
+    with strandline.open(store) as db:
+        wf = db.tenant("default").workflow(db.tenant("default").workflows()[0])
+        wf.append(strandline.artifact("report", "art-1", actor="bot"), basis=wf.context())
+    shown = run("revert", 0, "--by", "ada", "--why", "x")
+    assert "1 thing, below" in shown.stdout
+    assert re.search(r"artifact  report +\d+ +1  bot", shown.stdout)
+    assert "answer the case" in shown.stderr
+
+
+@pytest.mark.parametrize("verb", ["revert", "report-regression"])
+def test_revert_refused(answer: Any, run: Run, compacted: dict[str, Any], verb: str) -> None:
+    said = ("--by", "ada", "--why", "x")
+    assert "never was at generation 9" in answer(verb, 9, *said, code=2)["error"]["message"]
+    assert run(verb, -1, *said).exit_code == 2
+    assert run(verb, 1).exit_code == 2
+    assert "by is empty" in answer(verb, 1, "--by", " ", "--why", "x", code=2)["error"]["message"]
+    assert [entry["kind"] for entry in answer("lineage")["entries"]] == ["compaction"]

@@ -25,6 +25,7 @@ from strandline.cli.output import print_version
 from strandline.cli.recall import recall
 from strandline.cli.recover import recover
 from strandline.cli.refs import refs
+from strandline.cli.revert import report_regression, revert
 from strandline.cli.verify import verify
 
 Version = Annotated[bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")]
@@ -77,6 +78,8 @@ app.command("compare")(command(compare, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
 for verb in (context, checkpoint, recover, recall, manifest):
     app.command(verb.__name__)(command(verb, unused=("refs_config",)))
 app.command("lineage")(command(lineage, unused=("view", "refs_config")))
+app.command("revert")(command(revert, unused=("refs_config",)))
+app.command("report-regression")(command(report_regression, unused=("refs_config",)))
 app.command("refs")(refs)
 app.command("verify")(command(verify, "all of the store", ("view", "refs_config")))
 app.command("doctor")(command(doctor, unused=("tenant", "workflow", "view", "refs_config")))

@@ -28,4 +28,6 @@ def lineage(target: Target) -> Answer:
 def _detail(entry: LineageEntry) -> str:
     said = [f"name {entry.name!r}"] if entry.name is not None else []
     said += [f"of lineage {entry.restored_seq}"] if entry.restored_seq is not None else []
+    said += [f"by {entry.by}"] if entry.by else []
+    said += [f"why {entry.why!r}"] if entry.why else []
     return ", ".join([*said, *(f"{name} {value}" for name, value in entry.detail.items() if value is not None)])

@@ -11,7 +11,7 @@ from strandline.cli.command import Answer, Budget, CheckpointName, Needs, Target
 from strandline.cli.context import context_object, provenance
 from strandline.cli.output import count, pick, to_json
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
-from strandline.model.lineage import LineageEntry, LineageKind
+from strandline.model.lineage import MOVES, LineageEntry, LineageKind
 
 if TYPE_CHECKING:
     from strandline import Recovery
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Decide, and write nothing.")]
 Prior = Annotated[bool, typer.Option("--prior-state", help="On replay, print the newest state too; it is stale.")]
 _FIELDS: Final = "kind name lineage_seq generation revision turn checkpoint_seq state prior_state dry_run"
-_MOVES: Final = frozenset({LineageKind.COMPACTION, LineageKind.REVERT, LineageKind.REWIND, LineageKind.ERASURE})
 _ANSWER: Final = (
     "An open call may or may not have had its effect. Look, then append what came of it: `strandline append -` with "
     '{"kind": "tool_result", "call_id": …, "content": …}, or {"kind": "abandoned", "call_id": …} if nobody will know.'
@@ -84,7 +83,7 @@ def why_replayed(entries: Sequence[LineageEntry], name: str) -> str:
         others = sorted({repr(entry.name) for entry in made})
         return f"there is no checkpoint {name!r}" + (f", only {', '.join(others)}" if others else "")
     which = f"the newest checkpoint (turn {newest.detail.get('turn')}, lineage {newest.lineage_seq})"
-    moves = [e for e in entries if e.kind in _MOVES and e.lineage_seq > newest.lineage_seq]
+    moves = [e for e in entries if e.kind in MOVES and e.lineage_seq > newest.lineage_seq]
     if not moves:
         return f"{which} was left behind by a later restore of an earlier one"
     return f"a {moves[-1].kind.value} (lineage {moves[-1].lineage_seq}) moved the pointer to the summary after {which}"

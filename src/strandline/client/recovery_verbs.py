@@ -3,7 +3,38 @@
 from __future__ import annotations
 
 from strandline.client.verbs import Verbs
+from strandline.engine.revert import report_regression, revert
+from strandline.model.case import Case
+from strandline.model.outcome import Reverted
 
 
 class RecoveryVerbs(Verbs):
     """A part of `Workflow`."""
+
+    def revert(self, to_generation: int, *, by: str, why: str) -> Reverted:
+        """Go back to the content of an earlier generation, as a new generation; list what was made from the bad ones.
+
+        Args:
+            to_generation: whose summary becomes active again; 0: the empty one.
+            by: who decides.
+            why: for the lineage.
+
+        Raises:
+            InvalidInputError: there never was such a generation, its content is the active one, it was left as bad by
+                an earlier revert, or it covers events that a rewind abandoned.
+            CorruptRecordError: its summary is damaged. Nothing was written.
+        """
+        return revert(self._env, self._view, to_generation, by=by, why=why)
+
+    def report_regression(self, generation: int, *, by: str, why: str) -> Case:
+        """Open a case on a generation whose summary is bad: while that summary is active it is not compacted again.
+
+        Args:
+            generation: whose summary is bad. Nothing is moved; `revert` does that.
+            by: who says so.
+            why: for the case.
+
+        Raises:
+            InvalidInputError: there never was such a generation, or it is the empty one.
+        """
+        return report_regression(self._env, self._view, generation, by=by, why=why)

@@ -313,7 +313,7 @@ def _activation_entry(env: Environment, tx: Transaction, view: ViewHead, attempt
         view=view.name,
         generation=view.generation,
         digest=attempt.draft_digest,
-        detail={"summary_id": attempt.attempt_id, "watermark": view.watermark},
+        detail={"summary_id": attempt.attempt_id, "summary_no": view.summary_no, "watermark": view.watermark},
     )
 
 

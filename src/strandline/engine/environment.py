@@ -7,7 +7,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
+from strandline.codec import encode_text
 from strandline.errors import InvalidInputError
+from strandline.limits import CASE_TEXT_CHARS_MAX
 from strandline.model.ids import Scope
 from strandline.ports import Clock, Entropy, Hook, Store, TokenCounter, Transaction
 from strandline.rules.reference_rules import BUILT_IN, References
@@ -23,6 +25,22 @@ def check_whole(name: str, value: int | None) -> None:
     """
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
         raise InvalidInputError(f"{name} is a whole number, not {value!r}")
+
+
+def check_author(by: object, why: object) -> None:
+    """Refuse a decision that does not say who made it, and why.
+
+    Raises:
+        InvalidInputError: no text, nobody, more than CASE_TEXT_CHARS_MAX, or what UTF-8 can't hold.
+    """
+    for name, text in (("by", by), ("why", why)):
+        if not isinstance(text, str):
+            raise InvalidInputError(f"{name} is a text, not {text!r}")
+        if len(text) > CASE_TEXT_CHARS_MAX:
+            raise InvalidInputError(f"{name} has {len(text)} characters; at most {CASE_TEXT_CHARS_MAX} are allowed")
+        encode_text(text, name)
+    if not str(by).strip():
+        raise InvalidInputError("by is empty; say who decides")
 
 
 def part_tokens(counter: TokenCounter, text: str) -> int:

@@ -145,13 +145,26 @@ def read_summary(tx: Transaction, view: ViewHead, *, texts_only: bool = False) -
     """
     if view.summary_no == 0:
         return None
-    place = f"summary {view.summary_no} of view {view.name!r}"
-    summary = tx.summaries.get(view.summary_no, texts_only=texts_only)
-    if summary is None:
-        raise CorruptRecordError("the active summary is missing", place=place)
-    check_summary(summary, place)
-    if (summary.watermark, summary.view) != (view.watermark, view.name):
+    summary = load_summary(tx, view.summary_no, view.name, texts_only=texts_only)
+    if summary.watermark != view.watermark:
+        place = f"summary {view.summary_no} of view {view.name!r}"
         raise CorruptRecordError("the summary is not the one that the view's pointer means", place=place)
+    return summary
+
+
+def load_summary(tx: Transaction, number: int, view: str, *, texts_only: bool = False) -> Summary:
+    """Return a summary of a view by its number, checked.
+
+    Raises:
+        CorruptRecordError: it is missing, incomplete, damaged, or of another view (I5, I7).
+    """
+    place = f"summary {number} of view {view!r}"
+    summary = tx.summaries.get(number, texts_only=texts_only)
+    if summary is None:
+        raise CorruptRecordError("the summary is missing", place=place)
+    check_summary(summary, place)
+    if summary.view != view:
+        raise CorruptRecordError("the summary is not one of this view", place=place)
     return summary
 
 

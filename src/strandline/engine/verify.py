@@ -17,7 +17,7 @@ from strandline.errors import CorruptRecordError, StrandlineError
 from strandline.limits import VERIFY_PROBLEMS_MAX
 from strandline.model.candidate import AttemptState, CandidateState
 from strandline.model.ids import Scope
-from strandline.model.lineage import LineageKind
+from strandline.model.lineage import MOVES, LineageKind
 from strandline.model.outcome import Problem, VerifyReport
 from strandline.model.summary import Summary
 from strandline.model.view import ViewHead
@@ -82,23 +82,32 @@ class _WorkflowCheck:
         """The lineage is gap-free and chained; each generation is one move (I13)."""
         moves: dict[str, int] = {}
         generations: dict[str, int] = {}
+        summaries: dict[tuple[str, object], object] = {}  # of each generation of a view
         erasures = 0
         for entry in read_entries(tx, self._env.scope.workflow):
             erasures += entry.kind is LineageKind.ERASURE
             if entry.kind is LineageKind.CHECKPOINT:
                 self._checkpointed[entry.lineage_seq] = entry.digest
-            if entry.kind is LineageKind.COMPACTION and entry.view is not None:
+            if entry.kind in MOVES and entry.view is not None and entry.generation is not None:
                 expected = generations.get(entry.view, 0) + 1
                 if entry.generation != expected:
                     self._say(f"lineage {entry.lineage_seq}", f"generation {entry.generation} follows {expected - 1}")
-                generations[entry.view] = entry.generation or 0
-                self._activated.append(str(entry.detail.get("summary_id")))
+                generations[entry.view] = entry.generation
+                if entry.kind is LineageKind.COMPACTION:
+                    self._activated.append(str(entry.detail.get("summary_id")))
                 moves[entry.view] = entry.lineage_seq
+                summaries[entry.view, entry.generation] = entry.detail.get("summary_no")
+                if entry.kind is LineageKind.REVERT and summaries[entry.view, entry.generation] != summaries.get(
+                    (entry.view, entry.detail.get("to")), 0
+                ):
+                    self._say(f"lineage {entry.lineage_seq}", "it did not go back to the summary that it names")
         if self._fold.erased and not erasures:
             self._say(f"event {self._fold.erased}", "its body is gone, and the lineage knows of no erasure (I1)")
         for view in tx.views.all():
             if (view.generation, view.moved_lineage_seq) != (generations.get(view.name, 0), moves.get(view.name, 0)):
                 self._say(f"view {view.name!r}", "the pointer is not where the lineage says")
+            elif view.generation and summaries[view.name, view.generation] != view.summary_no:
+                self._say(f"view {view.name!r}", "its summary is not the one that the lineage names")
 
     def _summaries(self, tx: Transaction) -> None:
         """Every summary that was stored is what was written, and so are its changes of the manifest (I5, I9)."""

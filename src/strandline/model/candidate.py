@@ -9,7 +9,10 @@ from strandline.model.segment import SegmentHead
 
 
 class CandidateState(enum.StrEnum):
-    """PENDING → VALIDATED → ACTIVE → SUPERSEDED | REVERTED; PENDING → REJECTED | QUARANTINED; any but ACTIVE → VOID."""
+    """PENDING → VALIDATED → ACTIVE → SUPERSEDED | REVERTED; PENDING → REJECTED | QUARANTINED; any but ACTIVE → VOID.
+
+    A revert goes back to one that was SUPERSEDED, which is ACTIVE again, and leaves those since then REVERTED.
+    """
 
     PENDING = "pending"
     VALIDATED = "validated"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 
 class LineageKind(enum.StrEnum):
@@ -20,6 +21,12 @@ class LineageKind(enum.StrEnum):
     FORK = "fork"
     DIVERGENCE = "divergence"
     ERASURE = "erasure"
+
+
+MOVES: Final = frozenset(
+    {LineageKind.COMPACTION, LineageKind.REVERT, LineageKind.REWIND, LineageKind.FORK, LineageKind.ERASURE}
+)
+"""The kinds that move a view's pointer: such an entry names the view and its new generation (I13)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

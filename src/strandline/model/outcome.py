@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from strandline.model.candidate import Attempt
-from strandline.model.event import EventKind
+from strandline.model.event import Basis, EventKind
 from strandline.model.summary import Summary
 
 
@@ -67,6 +67,44 @@ class CompactionOutcome:
     def summary_id(self) -> str | None:
         """The id of the active summary; None at generation 0."""
         return self.summary.summary_id if self.summary else None
+
+
+class ActedOnKind(enum.StrEnum):
+    """What was made from a context, the ones with consequences outside first."""
+
+    EFFECT = "effect"
+    PERMIT = "permit"
+    ARTIFACT = "artifact"
+    EVENT = "event"
+    CHECKPOINT = "checkpoint"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActedOn:
+    """One thing that was made from a generation that a revert left behind: its basis says so (C17)."""
+
+    kind: ActedOnKind
+    name: str  # an effect's key, a permit's action and id, an artifact's subject, the kind of an event, a checkpoint's
+    state: str  # of an effect or a permit
+    seq: int  # of the event, or the call of an effect; of a permit and a checkpoint the revision at which it was made
+    actor: str
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reverted:
+    """What a revert answers."""
+
+    view: str
+    to_generation: int
+    generation: int  # the new one, which has the content of `to_generation`
+    watermark: int
+    lineage_seq: int
+    left: tuple[int, ...]  # the generations that were left as bad
+    fenced: str | None  # the attempt that was in flight, and can't become active any more
+    acted_on: tuple[ActedOn, ...]  # at most ACTED_ON_LISTED_MAX
+    acted_on_count: int
+    case_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

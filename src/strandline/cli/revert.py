@@ -1,0 +1,70 @@
+"""`strandline revert` and `strandline report-regression`: what to do about a bad summary (C14, C17)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from strandline.cli.command import Answer, Target, as_usage, number
+from strandline.cli.output import count, pick, table_of
+
+if TYPE_CHECKING:
+    from strandline import Reverted
+
+Generation = Annotated[int, typer.Argument(metavar="GENERATION", parser=number(0), help="As `lineage` prints it.")]
+By = Annotated[str, typer.Option(metavar="WHO", help="Who decides.")]
+Why = Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept.")]
+
+
+def revert(target: Target, generation: Generation, by: By, why: Why) -> Answer:
+    """Go back to the content of an earlier generation.
+
+    It becomes a new generation. Lists what was made from the bad ones since, and opens a case on it.
+    """
+    with target.open() as workflow, as_usage():
+        done = workflow.revert(generation, by=by, why=why)
+    left = ", ".join(map(str, done.left))
+    return Answer(
+        value=pick(
+            done, "view to_generation generation watermark lineage_seq left fenced acted_on acted_on_count case_id"
+        ),
+        heading=f"generation {done.generation} has the content of generation {done.to_generation}",
+        facts=[
+            ("lineage", done.lineage_seq),
+            ("covers events", f"1–{done.watermark}" if done.watermark else "none: the context is the whole log"),
+            ("left as bad", f"generations {left}" if len(done.left) > 1 else f"generation {left}"),
+            ("fenced", done.fenced and f"{done.fenced}, which was in flight"),
+            ("case", done.case_id),
+            (
+                "made from it",
+                f"{count(done.acted_on_count, 'thing')}, {_shown(done)}" if done.acted_on_count else "nothing",
+            ),
+        ],
+        text=_acted_on(done),
+        hint="Look at each, undo or redo it, then answer the case." if done.acted_on_count else "",
+    )
+
+
+def _shown(done: Reverted) -> str:
+    """Say whether all that was acted on is listed."""
+    return "below" if len(done.acted_on) == done.acted_on_count else f"the first {len(done.acted_on):,} below"
+
+
+def _acted_on(done: Reverted) -> str:
+    rows = [(a.kind, a.name, a.state, a.seq, a.basis.generation, a.actor) for a in done.acted_on]
+    return table_of([("what", "which", "state", "event", "generation", "actor"), *rows]) if rows else ""
+
+
+def report_regression(target: Target, generation: Generation, by: By, why: Why) -> Answer:
+    """Report that the summary of a generation is bad.
+
+    Opens a case. While that summary is active it is not compacted again; nothing is moved.
+    """
+    with target.open() as workflow, as_usage():
+        case = workflow.report_regression(generation, by=by, why=why)
+    return Answer(
+        value={"case": pick(case, "case_id kind state view generation reason revision opened_us detail")},
+        heading=f"case {case.case_id} is open on generation {case.generation}",
+        hint=f"Go back with `strandline revert`, to a generation below {case.generation}; or answer the case.",
+    )
