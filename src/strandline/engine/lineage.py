@@ -65,6 +65,25 @@ def check_entry(tx: Transaction, entry: LineageEntry) -> None:
         raise CorruptRecordError("the entry does not match the chain", place=f"lineage {entry.lineage_seq}")
 
 
+def summary_of(tx: Transaction, view: str, generation: int) -> int:
+    """Return the number of the summary that a generation of a view had, by the lineage; 0: the empty one.
+
+    Raises:
+        CorruptRecordError: the entry that moved the pointer there is missing or damaged.
+    """
+    if generation == 0:
+        return 0
+    entry = tx.lineage.move_to(view, generation)
+    if entry is None:
+        place = f"lineage of view {view!r}"
+        raise CorruptRecordError(f"the entry that moved it to generation {generation} is missing", place=place)
+    check_entry(tx, entry)
+    number = entry.detail.get("summary_no")
+    if not isinstance(number, int):
+        raise CorruptRecordError("it does not say which summary it moved to", place=f"lineage {entry.lineage_seq}")
+    return number
+
+
 def list_entries(env: Environment) -> list[LineageEntry]:
     """Return the whole lineage of the workflow, in order."""
     with env.read() as tx:

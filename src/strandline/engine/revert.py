@@ -13,7 +13,7 @@ from strandline.engine.acted_on import read_acted_on
 from strandline.engine.cases import open_case
 from strandline.engine.claim import fence_holder
 from strandline.engine.environment import Environment, check_author
-from strandline.engine.lineage import add_entry, check_entry, next_seq, read_entries
+from strandline.engine.lineage import add_entry, next_seq, read_entries, summary_of
 from strandline.engine.reading import check_reach, find_view, load_summary
 from strandline.errors import CorruptRecordError, InvalidInputError
 from strandline.model.candidate import CandidateState
@@ -117,7 +117,7 @@ def report_regression(env: Environment, view: str, generation: int, *, by: str, 
     check_author(by, why)
     with env.write() as tx:
         head = find_view(tx, view, str(env.scope))
-        number = summary_of(tx, head, generation)
+        number = _summary_of(tx, head, generation)
         if number == 0:
             raise InvalidInputError(
                 f"generation {generation} of view {view!r} is the empty summary, which says nothing that could be bad"
@@ -131,30 +131,17 @@ def _open_regression(env: Environment, tx: Transaction, view: ViewHead, *, by: s
     return open_case(env, tx, CaseKind.REGRESSION, view=view, reason="a bad summary was active", detail=detail)
 
 
-def summary_of(tx: Transaction, view: ViewHead, generation: int) -> int:
-    """Return the number of the summary that a generation of the view had, by the lineage; 0: the empty one.
+def _summary_of(tx: Transaction, view: ViewHead, generation: int) -> int:
+    """Return the number of the summary that a generation of the view had; 0: the empty one.
 
     Raises:
         InvalidInputError: the view never was at this generation.
-        CorruptRecordError: the entry that moved the pointer there is missing or damaged.
     """
     if isinstance(generation, bool) or not isinstance(generation, int) or not 0 <= generation <= view.generation:
         raise InvalidInputError(
             f"view {view.name!r} never was at generation {generation!r}; it is at {view.generation}"
         )
-    if generation == 0:
-        return 0
-    entry = tx.lineage.move_to(view.name, generation)
-    if entry is None:
-        place = f"lineage of view {view.name!r}"
-        raise CorruptRecordError(f"the entry that moved it to generation {generation} is missing", place=place)
-    check_entry(tx, entry)
-    return moved_summary(entry)
-
-
-def moved_summary(entry: LineageEntry) -> int:
-    """Return the number of the summary that an entry moved the pointer to."""
-    return _number(entry, "summary_no")
+    return summary_of(tx, view.name, generation)
 
 
 def _number(entry: LineageEntry, name: str) -> int:
@@ -192,7 +179,7 @@ class _Since:
 
 
 def _target(env: Environment, tx: Transaction, view: ViewHead, to_generation: int) -> _Target:
-    number = summary_of(tx, view, to_generation)
+    number = _summary_of(tx, view, to_generation)
     if to_generation == view.generation:
         raise InvalidInputError(f"view {view.name!r} is at generation {to_generation} already")
     if number == view.summary_no:
@@ -252,7 +239,7 @@ def _left(tx: Transaction, target: _Target, since: _Since) -> dict[int, int]:
 
     Those that have the target's own content, or that of one of its bases, are good.
     """
-    moved = {entry.generation: moved_summary(entry) for entry in since.moves if entry.generation is not None}
+    moved = {entry.generation: _number(entry, "summary_no") for entry in since.moves if entry.generation is not None}
     left = {generation: number for generation, number in moved.items() if number != target.summary_no}
     base = target.summary
     while base is not None and base.base_no >= min(left.values(), default=0):
@@ -265,8 +252,8 @@ def _settle_candidates(tx: Transaction, target: _Target, left: dict[int, int], s
     """Mark the jobs of the summaries left behind, so that none comes back by itself; the target's is active."""
     numbers = set(left.values())
     for entry in since.moves:
-        if entry.kind is LineageKind.COMPACTION and moved_summary(entry) in numbers:
-            numbers.discard(moved_summary(entry))
+        if entry.kind is LineageKind.COMPACTION and _number(entry, "summary_no") in numbers:
+            numbers.discard(_number(entry, "summary_no"))
             _mark(tx, str(entry.detail.get("summary_id")), CandidateState.REVERTED)
     for number in numbers:  # that were made before the target, or by a parent
         with suppress(CorruptRecordError):  # a damaged summary is a reason to leave it, and none to stay
