@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from strandline.client.verbs import Verbs
 from strandline.engine.revert import report_regression, revert
+from strandline.engine.rewind import rewind, rewind_to_checkpoint
+from strandline.errors import InvalidInputError
 from strandline.model.case import Case
-from strandline.model.outcome import Reverted
+from strandline.model.outcome import Reverted, Rewound
 
 
 class RecoveryVerbs(Verbs):
@@ -38,3 +40,24 @@ class RecoveryVerbs(Verbs):
             InvalidInputError: there never was such a generation, or it is the empty one.
         """
         return report_regression(self._env, self._view, generation, by=by, why=why)
+
+    def rewind(
+        self, to_revision: int | None = None, *, checkpoint_seq: int | None = None, by: str, why: str
+    ) -> Rewound:
+        """Go on from an earlier event, on a new branch: what came after it is abandoned, and nothing is deleted (C22).
+
+        Args:
+            to_revision: the last event that stays; 0: none does.
+            checkpoint_seq: in its place, the lineage_seq of a checkpoint: of its revision, and `recover` restores it.
+            by: who decides.
+            why: for the lineage.
+
+        Raises:
+            InvalidInputError: that is no live event or no checkpoint, nothing stands behind it, or nobody decides.
+            CorruptRecordError: what would have to be read is not what was written. Nothing was written.
+        """
+        if to_revision is None and checkpoint_seq is not None:
+            return rewind_to_checkpoint(self._env, checkpoint_seq, by=by, why=why)
+        if to_revision is None or checkpoint_seq is not None:
+            raise InvalidInputError("give to_revision or checkpoint_seq, and not both; nothing was written")
+        return rewind(self._env, to_revision, by=by, why=why)

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from strandline.codec import body_digest, chain_event, decode_sightings, encode_body, encode_record, reference_source
+from strandline.codec import (
+    ERASED_TEXT,
+    body_digest,
+    chain_event,
+    decode_sightings,
+    encode_body,
+    encode_record,
+    reference_source,
+)
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.reading import find_view, read_one, standing_register
 from strandline.errors import IdempotencyConflictError, InvalidInputError, StaleRevisionError
@@ -321,6 +329,30 @@ class LogWriter:
                 key=event.new.key or "",
                 seq=stored.seq,
             )
+
+
+def again(tx: Transaction, event: Event) -> PreparedEvent:
+    """Return a stored event as one that is to be appended; what is known of it is not found out anew."""
+    sightings = decode_sightings(event.sightings)
+    texts = tx.refs.texts([sighting.ref_id for sighting in sightings])
+    named = [(texts[sighting.ref_id], sighting.declared) for sighting in sightings if sighting.ref_id in texts]
+    declared = tuple(ref for ref, is_declared in named if is_declared)
+    body = ERASED_TEXT.encode() if event.body is None else event.body
+    return PreparedEvent(
+        new=NewEvent(
+            kind=event.kind,
+            body=body,
+            envelope=event.envelope,
+            actor=event.actor,
+            audience=event.audience,
+            key=event.key,
+            refs=declared,
+        ),
+        format=BodyFormat.TEXT if event.body is None else event.format,
+        body=body,
+        declared=declared,
+        extracted=tuple(ref for ref, is_declared in named if not is_declared),
+    )
 
 
 def _register_event(event: PreparedEvent, seq: int, seen: Sequence[Sighting]) -> RegisterEvent:

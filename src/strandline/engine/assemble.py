@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Container, Iterator, Sequence, Set
 from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby, islice
@@ -12,12 +12,14 @@ from strandline.codec import record_digest, source_digest, text_digest
 from strandline.engine.environment import PART_JOINT, Environment
 from strandline.engine.material import EMPTY_SOURCE, Material, Shown, covered_refs
 from strandline.engine.plan_job import Job
+from strandline.engine.reading import abandoned_of, newest_sighting
 from strandline.limits import LEDGER_CALLS_SHARE, REFS_PAGE
 from strandline.model.candidate import Draft
 from strandline.model.segment import Segment, SegmentHead
 from strandline.model.summary import DroppedRef, Summary
 from strandline.ports import Transaction
 from strandline.rules.anchors import render_older_calls
+from strandline.rules.branches import Abandoned
 from strandline.rules.ledger import select
 from strandline.rules.manifest import change_manifest
 from strandline.rules.planning import ledger_tokens
@@ -65,6 +67,7 @@ class _Assembly:
         self._others = self._base_standing | job.facts.ref_ids  # asked for beside those that were shown
         self._held: list[dict[int, str]] | None = None  # their texts, where they are one page
         self._gone: set[int] = set()  # of those that were shown: without a text
+        self._left = abandoned_of(tx)
 
     def build(self, drafts: Sequence[Draft]) -> Assembled:
         env, job, plan = self._env, self._job, self._job.plan
@@ -93,7 +96,7 @@ class _Assembly:
             base_seen=base.refs_seen if base else 0,
             base_dropped=base.dropped_count if base else 0,
             added=((ref_id, self._shown.new.last_seq(ref_id)) for ref_id in self._shown.new if self._is_added(ref_id)),
-            seen_before=range(1, self._last_covered() + 1),
+            seen_before=self._seen_before(),
             standing=standing,
             last_seq=self._last_seq(standing),
         )
@@ -197,6 +200,12 @@ class _Assembly:
         """Tell whether a newly covered event holds the reference."""
         return self._shown.new.last_seq(ref_id) > self._job.view.watermark and ref_id not in self._gone
 
+    def _seen_before(self) -> Container[int]:
+        """Return the references that the base's events hold."""
+        numbers = range(1, self._last_covered() + 1)
+        watermark = self._job.view.watermark
+        return _SeenLive(self._tx, numbers, watermark, self._left) if self._left.begins_by(watermark) else numbers
+
     def _last_covered(self) -> int:
         """Return the last number that a reference had got by the base's watermark: they are given in log order."""
         watermark = self._job.view.watermark
@@ -213,8 +222,7 @@ class _Assembly:
             if not self._is_added(ref_id):
                 seq = self._shown.again.last_seq(ref_id)
                 if seq < read_from:
-                    seqs = self._tx.refs.sightings(ref_id, self._job.plan.watermark, 1)
-                    seq = seqs[0][0] if seqs else 0
+                    seq = newest_sighting(self._tx, ref_id, self._job.plan.watermark, self._left)
                 found[ref_id] = seq
         return found
 
@@ -224,6 +232,23 @@ class _Assembly:
         last = next((m for m in self._materials if m.job.through_seq == through), None)
         whole = last is not None and self._job.view.audiences is None
         return last.parts[0].from_seq if last is not None and whole else through + 1
+
+
+class _SeenLive:
+    """Those of the numbered references that a live event at or before a watermark holds: others were abandoned."""
+
+    def __init__(self, tx: Transaction, numbers: range, watermark: int, left: Abandoned) -> None:
+        self._tx = tx
+        self._numbers = numbers
+        self._watermark = watermark
+        self._left = left
+
+    def __contains__(self, ref_id: object) -> bool:
+        return (
+            isinstance(ref_id, int)
+            and ref_id in self._numbers
+            and newest_sighting(self._tx, ref_id, self._watermark, self._left) > 0
+        )
 
 
 def standing_refs(summary: Summary) -> frozenset[int]:

@@ -80,7 +80,7 @@ def checkpoint(
                 generation=basis.generation if basis else None,
                 name=name,
                 digest=made.digest,
-                detail={"turn": turn, "context_free": context_free},
+                detail={"turn": turn, "context_free": context_free} | ({"branch": head.branch} if head.branch else {}),
             ),
         )
         tx.checkpoints.add(made)
@@ -131,6 +131,19 @@ def _with_digest(made: Checkpoint) -> Checkpoint:
 def checkpoint_digest(made: Checkpoint) -> bytes:
     """Return the digest of the whole content of a checkpoint."""
     return record_digest((replace(made, state=b"", salt=b"", digest=b""), body_digest(made.salt, made.state)))
+
+
+def load_checkpoint(tx: Transaction, entry: LineageEntry) -> Checkpoint:
+    """Return the checkpoint of an entry.
+
+    Raises:
+        CorruptRecordError: it is gone, or not what was written (I14).
+    """
+    made = tx.checkpoints.get(entry.lineage_seq)
+    if made is None or made.digest != entry.digest:
+        raise CorruptRecordError("it is not the one that the lineage names", place=f"checkpoint {entry.lineage_seq}")
+    check_checkpoint(made)
+    return made
 
 
 def check_checkpoint(made: Checkpoint) -> None:

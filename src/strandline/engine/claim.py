@@ -11,7 +11,7 @@ from strandline.engine.cases import check_unblocked
 from strandline.engine.environment import Environment
 from strandline.engine.lineage import add_entry, next_seq
 from strandline.engine.plan_job import Job
-from strandline.engine.reading import find_view
+from strandline.engine.reading import UNWRITTEN_MAIN, find_view
 from strandline.limits import DRAFT_BYTES_MAX, FAILURE_CHARS_MAX, LEASE_TTL_S
 from strandline.model.candidate import (
     Attempt,
@@ -112,6 +112,17 @@ def fence_holder(tx: Transaction, view: ViewHead, now: int) -> str | None:
             fenced = replace(attempt, state=AttemptState.FENCED, ended_us=now)
             tx.jobs.settle_attempt(fenced, fence=attempt.fence, expected=AttemptState.RUNNING)
     return view.lease_attempt
+
+
+def fence_all(env: Environment, tx: Transaction) -> list[str]:
+    """Raise the fence of every view, and return the attempts that held a lease."""
+    fenced = []
+    for view in tx.views.all() or [UNWRITTEN_MAIN]:
+        holder = fence_holder(tx, view, env.clock.now_us())
+        if holder is not None:
+            fenced.append(holder)
+        tx.views.put(replace(view, fence=view.fence + 1, lease_attempt=None, lease_until_us=0))
+    return fenced
 
 
 def _record_fence(tx: Transaction, view: ViewHead, now: int) -> None:

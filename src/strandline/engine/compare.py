@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from strandline.codec import ERASED_TEXT, decode_sightings
-from strandline.engine.append import LogWriter, PreparedEvent, prepare
+from strandline.engine.append import LogWriter, again, prepare
 from strandline.engine.compact import compact
 from strandline.engine.environment import PART_JOINT, Environment, check_whole
 from strandline.engine.flow import Verb
 from strandline.engine.plan_job import NoJob, Order, plan_job
-from strandline.engine.reading import find_view, read_log, visible, with_references
+from strandline.engine.reading import abandoned_of, find_view, read_live, visible, with_references
 from strandline.errors import ContextOverflowError, InvalidInputError
 from strandline.limits import COMPARE_DROPPED_MAX, COMPARE_SUMMARIES_MAX, CONTEXT_BUDGET_TOKENS_MIN, LOG_PAGE_EVENTS
 from strandline.model.comparison import ComparedSummary, Comparison
-from strandline.model.event import BodyFormat, Envelope, Event, EventKind, NewEvent, SourceEvent
+from strandline.model.event import Envelope, Event, EventKind, NewEvent, SourceEvent
 from strandline.model.outcome import CompactionResult, ForeignSummary
 from strandline.model.summary import LedgerEntry, Summary
-from strandline.ports import AsyncSummarizer, Summarizer, Transaction
+from strandline.ports import AsyncSummarizer, Summarizer
+from strandline.rules.branches import Abandoned
 from strandline.rules.comparison import Kept, budget_within, uses_after
 from strandline.rules.ledger import score, select
 from strandline.rules.verbatim import verbatim_subset
@@ -125,7 +125,7 @@ def _read(env: Environment, view: str) -> _Log:
     with env.read() as tx:
         reader = find_view(tx, view, str(env.scope))
         revision = tx.log.head().revision
-        for page in _pages(read_log(tx, 1, revision, env.scope.workflow)):
+        for page in _pages(read_live(tx, 1, revision, env.scope.workflow)):
             sources, found = with_references(tx, list(visible(reader, page)), env.counter)
             ref_ids |= found
             events += (source._replace(text="", payload=None) for source in sources)
@@ -203,9 +203,9 @@ class _Ours:
         """
         with self._env.store.read(self._env.scope) as source, self._scratch.store.write(self._scratch.scope) as tx:
             writer = LogWriter(self._scratch, tx)
-            reader = find_view(source, self._order.view, str(self._env.scope))
-            for page in _pages(read_log(source, self._copied + 1, through, self._env.scope.workflow)):
-                writer.add([_again(source, event) for event in visible(reader, page)])
+            reader, left = find_view(source, self._order.view, str(self._env.scope)), abandoned_of(source)
+            for page in _pages(read_live(source, self._copied + 1, through, self._env.scope.workflow)):
+                writer.add([again(source, _answering(event, left)) for event in visible(reader, page)])
             for call in writer.open_calls:
                 envelope = Envelope(call_id=call.key.subject, thread=call.lane)
                 writer.add([prepare(NewEvent(kind=EventKind.ABANDONED, body="", envelope=envelope))])
@@ -213,28 +213,9 @@ class _Ours:
             return writer.revision
 
 
-def _again(tx: Transaction, event: Event) -> PreparedEvent:
-    """Return a stored event as one that is to be appended; what is known of it is not found out anew."""
-    sightings = decode_sightings(event.sightings)
-    texts = tx.refs.texts([sighting.ref_id for sighting in sightings])
-    named = [(texts[sighting.ref_id], sighting.declared) for sighting in sightings if sighting.ref_id in texts]
-    declared = tuple(ref for ref, is_declared in named if is_declared)
-    body = ERASED_TEXT.encode() if event.body is None else event.body
-    return PreparedEvent(
-        new=NewEvent(
-            kind=event.kind,
-            body=body,
-            envelope=event.envelope,
-            actor=event.actor,
-            audience=event.audience,
-            key=event.key,
-            refs=declared,
-        ),
-        format=BodyFormat.TEXT if event.body is None else event.format,
-        body=body,
-        declared=declared,
-        extracted=tuple(ref for ref, is_declared in named if not is_declared),
-    )
+def _answering(event: Event, left: Abandoned) -> Event:
+    """Return the event; as a note, where it is the late result of a call that a rewind abandoned and is not copied."""
+    return event._replace(kind=EventKind.NOTE) if event.call_seq is not None and event.call_seq in left else event
 
 
 def _text(summary: Summary) -> str:

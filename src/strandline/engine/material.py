@@ -15,7 +15,15 @@ from typing import Final
 from strandline.codec import decode_sightings, source_digest
 from strandline.engine.environment import Environment
 from strandline.engine.plan_job import Job
-from strandline.engine.reading import read_log, read_one, to_source, visible, with_references
+from strandline.engine.reading import (
+    abandoned_of,
+    newest_sighting,
+    read_live,
+    read_one,
+    to_source,
+    visible,
+    with_references,
+)
 from strandline.errors import CorruptRecordError
 from strandline.limits import CITED_EVENTS_MAX
 from strandline.model.candidate import Draft, SegmentJob, Verdict
@@ -67,7 +75,7 @@ def read_material(
     prior = [older[segment_id] for segment_id in part.from_segments]
     raw_from = prior[-1].head.through_seq + 1 if prior else part.from_seq
     digests = _SourceDigests(older.values(), part)
-    for event in visible(job.view, read_log(tx, part.from_seq, raw_from - 1, env.scope.workflow)):
+    for event in visible(job.view, read_live(tx, part.from_seq, raw_from - 1, env.scope.workflow)):
         digests.take(event)
     held: list[Event] = []  # while it may be the only part
     known: dict[int, SourceEvent] = {}
@@ -117,7 +125,7 @@ def _events(
 ) -> Iterator[tuple[Event, SourceEvent]]:
     """Yield the events that the view may read, as they are stored and as a reader sees them, without references."""
     logged = min(through_seq, job.view.watermark) if job.tail else through_seq
-    for event in visible(job.view, read_log(tx, from_seq, logged, env.scope.workflow)):
+    for event in visible(job.view, read_live(tx, from_seq, logged, env.scope.workflow)):
         yield event, to_source(event, env.counter)
     if job.tail:
         for event, source in zip(job.tail, job.sources, strict=True):
@@ -190,7 +198,8 @@ def judge(
 def _cited(env: Environment, tx: Transaction, job: Job, material: Material, draft: Draft) -> list[SourceEvent]:
     """Return the events of the segment that the draft of a part calls approvals: they may stand in another part."""
     seqs = dict.fromkeys(int(label[1]) for label in _APPROVAL_LABEL.finditer(draft.text))
-    inside = (seq for seq in seqs if material.job.from_seq <= seq <= material.job.through_seq)
+    left = abandoned_of(tx)
+    inside = (seq for seq in seqs if material.job.from_seq <= seq <= material.job.through_seq and seq not in left)
     cited = (read_one(tx, seq, env.scope.workflow) for seq in islice(inside, CITED_EVENTS_MAX))
     return [to_source(event, env.counter) for event in visible(job.view, cited)]
 
@@ -199,9 +208,10 @@ def covered_refs(
     tx: Transaction, ref_ids: Mapping[str, int], watermark: int, shown: Shown | None = None
 ) -> dict[str, int]:
     """Return those of the references that an event at or before the watermark holds; what was shown is covered."""
+    left = abandoned_of(tx)
     return {
         text: ref_id
         for text, ref_id in ref_ids.items()
         if (shown is not None and (ref_id in shown.new or ref_id in shown.again))
-        or tx.refs.sightings(ref_id, watermark, 1)
+        or newest_sighting(tx, ref_id, watermark, left)
     }

@@ -16,7 +16,7 @@ from strandline.engine.reading import (
     check_register_whole,
     find_view,
     open_calls_of,
-    read_log,
+    read_live,
     read_one,
     read_summary,
     register_event,
@@ -103,7 +103,7 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
         here = facts.tokens
         budget = first_set(order.budget, view.budget)
         tail = _Tail(env, view, facts, Places(budget, order.through), tx.register.open_calls())
-        for event in read_log(tx, view.watermark + 1, head.revision, env.scope.workflow):
+        for event in read_live(tx, view.watermark + 1, head.revision, env.scope.workflow):
             tail.take(event)
         before = (base.tokens if base else 0) + tail.tokens
         if order.when_tokens is not None and before < order.when_tokens:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from strandline.engine.environment import Environment, check_whole
-from strandline.engine.reading import find_view, read_log, visible, with_references
+from strandline.engine.reading import abandoned_of, find_view, read_log, visible, with_references
 from strandline.errors import InvalidInputError
 from strandline.limits import EVENTS_PAGE_MAX
 from strandline.model.event import SourceEvent
 
 
 def read_events(env: Environment, view: str, from_seq: int, through_seq: int | None) -> list[SourceEvent]:
-    """Return the events from_seq..through_seq that the view may read, each checked.
+    """Return the events from_seq..through_seq that the view may read, each checked; abandoned ones say so.
 
     Raises:
         InvalidInputError: from_seq below 1, or more than EVENTS_PAGE_MAX events at once.
@@ -29,4 +29,5 @@ def read_events(env: Environment, view: str, from_seq: int, through_seq: int | N
                 f"{through - from_seq + 1} events at once; read at most {EVENTS_PAGE_MAX}, by from_seq and through_seq"
             )
         events = list(visible(reader, read_log(tx, from_seq, through, env.scope.workflow)))
-        return with_references(tx, events, env.counter)[0]
+        sources, left = with_references(tx, events, env.counter)[0], abandoned_of(tx)
+        return [source._replace(abandoned=True) if source.seq in left else source for source in sources]

@@ -14,6 +14,7 @@ from strandline.model.register import Fact, FactKind, OpenCall
 from strandline.model.summary import Summary
 from strandline.model.view import ViewHead
 from strandline.ports import TokenCounter, Transaction
+from strandline.rules.branches import NOTHING_ABANDONED, Abandoned
 from strandline.rules.newest import NewestEvents
 from strandline.rules.register import Register, RegisterEvent
 from strandline.rules.rendering import shown_text
@@ -53,6 +54,41 @@ def _chain_before(tx: Transaction, seq: int, workflow: str) -> bytes:
     if before is None:
         raise CorruptRecordError("the event is missing", place=event_place(seq - 1, workflow))
     return before.chain
+
+
+def abandoned_of(tx: Transaction) -> Abandoned:
+    """Return the events that rewinds left behind; where there was none, without a query.
+
+    Raises:
+        CorruptRecordError: the range of a rewind is missing, or damaged.
+    """
+    branch = tx.log.head().branch
+    if branch == 0:
+        return NOTHING_ABANDONED
+    ranges = tx.log.abandoned()
+    if [left.branch for left in ranges] != list(range(1, branch + 1)):
+        raise CorruptRecordError(
+            f"{branch} rewinds were made, and the ranges of {len(ranges)} are stored", place="abandoned_range"
+        )
+    return Abandoned(ranges)
+
+
+def read_live(tx: Transaction, from_seq: int, through_seq: int, workflow: str) -> Iterator[Event]:
+    """Yield the live events of from_seq..through_seq, each checked as by `read_log` (C22)."""
+    for first, last in abandoned_of(tx).live_spans(from_seq, through_seq):
+        yield from read_log(tx, first, last, workflow)
+
+
+def newest_sighting(tx: Transaction, ref_id: int, through_seq: int, left: Abandoned) -> int:
+    """Return the last live event at or before through_seq that holds a reference; 0: there is none."""
+    while through_seq > 0:
+        found = tx.refs.sightings(ref_id, through_seq, 1)
+        if not found:
+            return 0
+        through_seq = left.last_live(found[0][0])
+        if through_seq == found[0][0]:
+            return through_seq
+    return 0
 
 
 def read_one(tx: Transaction, seq: int, workflow: str) -> Event:
@@ -224,7 +260,7 @@ def read_view(
     summary = read_summary(tx, view, texts_only=True)
     check_reach(view, head.revision, env.scope.workflow)
     check_register_whole(tx)
-    events = visible(view, read_log(tx, view.watermark + 1, head.revision, env.scope.workflow))
+    events = visible(view, read_live(tx, view.watermark + 1, head.revision, env.scope.workflow))
     gaps: list[Gap] = []
     if budget is None:
         tail = [to_source(event, env.counter) for event in events]

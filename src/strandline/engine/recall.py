@@ -6,7 +6,7 @@ from itertools import islice
 
 from strandline.codec import encode_text, read_body
 from strandline.engine.environment import Environment, check_whole
-from strandline.engine.reading import find_view, read_summary
+from strandline.engine.reading import abandoned_of, find_view, read_summary
 from strandline.engine.retrieve import sighted_events
 from strandline.errors import InvalidInputError
 from strandline.limits import RECALL_HITS_MAX
@@ -16,6 +16,8 @@ from strandline.model.summary import Manifest
 
 def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:
     """Return the events that hold the reference, newest first, at most `limit`; [] when none does.
+
+    Those that a rewind abandoned are among them, and say so.
 
     Raises:
         InvalidInputError: an empty reference, or a limit outside 1..RECALL_HITS_MAX.
@@ -30,8 +32,16 @@ def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) 
     with env.read() as tx:
         reader = find_view(tx, view, str(env.scope))
         found = sighted_events(tx, ref, reader, tx.log.head().revision, env.scope.workflow)
+        left = abandoned_of(tx)
         return [
-            RecallHit(seq=event.seq, kind=event.kind, actor=event.actor, text=read_body(event)[0], declared=declared)
+            RecallHit(
+                seq=event.seq,
+                kind=event.kind,
+                actor=event.actor,
+                text=read_body(event)[0],
+                declared=declared,
+                abandoned=event.seq in left,
+            )
             for event, declared in islice(found, limit)
         ]
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from strandline.codec import decode_json, leaf_text
-from strandline.engine.checkpoint import check_checkpoint
-from strandline.engine.claim import fence_holder
+from strandline.engine.checkpoint import load_checkpoint
+from strandline.engine.claim import fence_all
 from strandline.engine.environment import Environment
-from strandline.engine.lineage import add_entry, check_entry, read_entries
+from strandline.engine.lineage import add_entry, check_entry, read_entries, summary_of
 from strandline.engine.read_context import Context, assemble_context, check_needs, first_set
-from strandline.engine.reading import UNWRITTEN_MAIN, find_view, read_view
+from strandline.engine.reading import abandoned_of, find_view, read_view
 from strandline.engine.retrieve import last_known
 from strandline.errors import ContextOverflowError, CorruptRecordError, SummaryReconciliationError
 from strandline.model.checkpoint import Checkpoint, CheckpointView
@@ -29,7 +29,9 @@ from strandline.model.recovery import (
     SummaryAtRecovery,
 )
 from strandline.model.register import OpenCall
+from strandline.model.view import ViewHead
 from strandline.ports import Transaction
+from strandline.rules.branches import Abandoned
 from strandline.rules.planning import check_budget
 from strandline.rules.recovery import missing_dependencies, resume_from_checkpoint, select_recovery_target
 
@@ -98,23 +100,12 @@ def recover(env: Environment, request: RecoveryRequest) -> Recovery:
         with env.read() as tx:
             return _decide(env, tx, request)
     with env.write() as tx:
-        fenced = _fence_all(env, tx)
+        fenced = fence_all(env, tx)
         decided = _decide(env, tx, request)
         entry = add_entry(tx, _entry(env, tx, decided, fenced))
     recovered = replace(decided, lineage_seq=entry.lineage_seq)
     env.emit("recovery", {"scope": str(env.scope), "kind": recovered.kind.value, "lineage_seq": entry.lineage_seq})
     return recovered
-
-
-def _fence_all(env: Environment, tx: Transaction) -> list[str]:
-    """Raise the fence of every view, and return the attempts that held a lease."""
-    fenced = []
-    for view in tx.views.all() or [UNWRITTEN_MAIN]:
-        holder = fence_holder(tx, view, env.clock.now_us())
-        if holder is not None:
-            fenced.append(holder)
-        tx.views.put(replace(view, fence=view.fence + 1, lease_attempt=None, lease_until_us=0))
-    return fenced
 
 
 def _entry(env: Environment, tx: Transaction, decided: Recovery, fenced: list[str]) -> LineageEntry:
@@ -178,22 +169,24 @@ def choose_checkpoint(tx: Transaction, name: str, workflow: str) -> tuple[Lineag
 
     The choice is made in the lineage, so that a checkpoint that is gone is missed, and no older one slips into its
     place. Only numbers of the lineage are compared; a wall clock is never asked. A checkpoint with a basis can't pass
-    below the smallest move of any pointer, so the search ends there.
+    below the smallest move of any pointer, so the search ends there; but a rewind to a checkpoint went back to it, and
+    it passes until a newer one does, or the pointer moves on (I17).
     """
     moves = {view.name: view.moved_lineage_seq for view in tx.views.all()}
     floor = min(moves.values(), default=0)
     end = tx.log.head().lineage_seq + 1
     for _ in read_entries(tx, workflow, floor):  # proves each: a damaged one could hide the checkpoint to choose
         pass
+    left = abandoned_of(tx)
     newest: list[LineageEntry] = []
-    passing: list[LineageEntry] = []
+    passing = _gone_back_to(tx, name, moves)
     for context_free in (False, True):
         before = end
         while (made := tx.lineage.newest_checkpoint(name, before, context_free=context_free)) is not None:
             if before == end:
                 newest.append(made)
             before = made.lineage_seq
-            if not tx.lineage.left_by_restore(name, before) and _passes(made, moves):
+            if not tx.lineage.left_by_restore(name, before) and _passes(made, moves, left):
                 passing.append(made)
                 break
             if not context_free and before <= floor:
@@ -205,10 +198,23 @@ def _newest(entries: Sequence[LineageEntry]) -> LineageEntry | None:
     return max(entries, key=lambda made: made.lineage_seq, default=None)
 
 
-def _passes(made: LineageEntry, moves: dict[str, int]) -> bool:
-    """Ask the pure gate for the view that the state was built from; recovery has fenced what was in flight."""
-    if made.view is None:  # context-free
-        return True
+def _gone_back_to(tx: Transaction, name: str, moves: dict[str, int]) -> list[LineageEntry]:
+    """Return the checkpoint of this name that a rewind went back to, if that was the last move of its view."""
+    for moved in moves.values():
+        for entry in tx.lineage.read(moved - 1, 1) if moved else ():
+            if entry.kind is LineageKind.REWIND and entry.name == name and entry.restored_seq is not None:
+                check_entry(tx, entry)
+                return tx.lineage.read(entry.restored_seq - 1, 1)
+    return []
+
+
+def _passes(made: LineageEntry, moves: dict[str, int], left: Abandoned) -> bool:
+    """Ask the pure gate for the view that the state was built from; recovery has fenced what was in flight. What is
+    context-free passes while its past is that of the live branch.
+    """
+    if made.view is None:
+        branch = made.detail.get("branch", 0)
+        return left.keeps(made.revision, branch if isinstance(branch, int) else 0)
     target = select_recovery_target(made.lineage_seq, moves.get(made.view, 0), compaction_in_flight=False)
     return target is RecoveryTarget.CHECKPOINT
 
@@ -217,12 +223,7 @@ def _load(env: Environment, tx: Transaction, entry: LineageEntry) -> Checkpoint:
     """Return the checkpoint of an entry. One that is gone or damaged is a reconciliation, never skipped (I15)."""
     try:
         check_entry(tx, entry)
-        made = tx.checkpoints.get(entry.lineage_seq)
-        if made is None or made.digest != entry.digest:
-            raise CorruptRecordError(
-                "it is not the one that the lineage names", place=f"checkpoint {entry.lineage_seq}"
-            )
-        check_checkpoint(made)
+        return load_checkpoint(tx, entry)
     except CorruptRecordError as error:
         turn = entry.detail.get("turn")
         raise SummaryReconciliationError(
@@ -233,7 +234,6 @@ def _load(env: Environment, tx: Transaction, entry: LineageEntry) -> Checkpoint:
             reason=ReconciliationReason.CHECKPOINT_DIGEST,
             hint="Run `strandline verify`, and restore the file from a backup; a context can still be read.",
         ) from error
-    return made
 
 
 def _read_snapshot(env: Environment, tx: Transaction, view: str, budget: int, target: Checkpoint | None) -> ContextView:
@@ -270,7 +270,7 @@ def _check_resumable(
     known = {ref: last_known(tx, ref, snapshot, reader, env.scope.workflow) for ref in missing}
     resume_from_checkpoint(
         ResumePoint(
-            generation=basis.generation if basis else snapshot.generation,
+            generation=_generation(tx, basis, reader) if basis else snapshot.generation,
             turn=target.turn if target else None,
             last_durable_seq=target.revision if target else snapshot.watermark,
             summary=SummaryAtRecovery(
@@ -284,6 +284,14 @@ def _check_resumable(
         ),
         request.needs,
     )
+
+
+def _generation(tx: Transaction, basis: CheckpointView, reader: ViewHead) -> int:
+    """Return the generation that the state was made from; after a rewind to it, the one that has its content now."""
+    if basis.generation == reader.generation:
+        return basis.generation
+    same = summary_of(tx, basis.view, basis.generation) == reader.summary_no
+    return reader.generation if same else basis.generation
 
 
 def _marked(context: Context, basis_revision: int) -> Context:

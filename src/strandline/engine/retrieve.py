@@ -8,7 +8,7 @@ from typing import Final
 
 from strandline.codec import leaf_text
 from strandline.engine.environment import PART_JOINT, Environment
-from strandline.engine.reading import check_sighted, find_view, read_one, to_source
+from strandline.engine.reading import abandoned_of, check_sighted, find_view, read_one, to_source
 from strandline.errors import ContextOverflowError, LastKnown, SummaryReconciliationError
 from strandline.limits import RETRIEVAL_EVENTS_MAX, RETRIEVAL_LOOKUPS_MAX, RETRIEVAL_SHARE, SIGHTINGS_PAGE
 from strandline.model.context import ContextPart, ContextView, PartKind
@@ -16,6 +16,7 @@ from strandline.model.event import Event, SourceEvent
 from strandline.model.recovery import ReconciliationReason
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
+from strandline.rules.branches import NOTHING_ABANDONED, Abandoned
 from strandline.rules.fallback import least_tokens, never_left_out
 from strandline.rules.recovery import missing_dependencies
 from strandline.rules.rendering import plain_text
@@ -28,11 +29,17 @@ _FEWER: Final = "Ask for fewer needs at once, or pin what every context needs."
 
 
 def sighted_events(
-    tx: Transaction, ref: str, reader: ViewHead, through_seq: int, workflow: str
+    tx: Transaction,
+    ref: str,
+    reader: ViewHead,
+    through_seq: int,
+    workflow: str,
+    left: Abandoned = NOTHING_ABANDONED,
 ) -> Iterator[tuple[Event, bool]]:
     """Yield the events that hold a reference and that the reader may see, newest first; and whether it is declared.
 
-    A reference that stands only in events of other audiences is as unknown as one that no event holds (I21).
+    Those that were `left` behind are passed over. A reference that stands only in events of other audiences is as
+    unknown as one that no event holds (I21).
 
     Raises:
         CorruptRecordError: an event is not what was written, or the index names one that does not hold it (I4).
@@ -41,6 +48,8 @@ def sighted_events(
     while ref_id is not None and through_seq > 0:
         page = tx.refs.sightings(ref_id, through_seq, SIGHTINGS_PAGE)
         for seq, declared in page:
+            if seq in left:
+                continue
             event = read_one(tx, seq, workflow)
             check_sighted(event, ref_id, ref)
             if reader.reads(event.audience):
@@ -51,8 +60,8 @@ def sighted_events(
 
 
 def last_known(tx: Transaction, ref: str, snapshot: ContextView, reader: ViewHead, workflow: str) -> LastKnown | None:
-    """Return where a reader last saw a reference, or None when no event that it may see holds it (I11, I21)."""
-    event, _ = next(sighted_events(tx, ref, reader, snapshot.revision, workflow), (None, False))
+    """Return where a reader last saw a reference, or None when no live event that it may see holds it (I11, I21)."""
+    event, _ = next(sighted_events(tx, ref, reader, snapshot.revision, workflow, abandoned_of(tx)), (None, False))
     if event is None:
         return None
     ref_id = tx.refs.find([ref])[ref]
@@ -161,7 +170,8 @@ class Retrieval:
             raise self._overflow(f"more than {RETRIEVAL_LOOKUPS_MAX} would have to be looked up", hint=_FEWER)
         self.lookups += 1
         reader = find_view(self._tx, self._snapshot.view, str(self._env.scope))
-        found = sighted_events(self._tx, ref, reader, self._snapshot.revision, self._env.scope.workflow)
+        workflow, left = self._env.scope.workflow, abandoned_of(self._tx)
+        found = sighted_events(self._tx, ref, reader, self._snapshot.revision, workflow, left)
         event, _ = next(found, (None, False))
         return None if event is None else to_source(event, self._env.counter)
 

@@ -17,7 +17,7 @@ from strandline.errors import CorruptRecordError, StrandlineError
 from strandline.limits import VERIFY_PROBLEMS_MAX
 from strandline.model.candidate import AttemptState, CandidateState
 from strandline.model.ids import Scope
-from strandline.model.lineage import MOVES, LineageKind
+from strandline.model.lineage import MOVES, AbandonedRange, LineageEntry, LineageKind
 from strandline.model.outcome import Problem, VerifyReport
 from strandline.model.summary import Summary
 from strandline.model.view import ViewHead
@@ -83,6 +83,7 @@ class _WorkflowCheck:
         moves: dict[str, int] = {}
         generations: dict[str, int] = {}
         summaries: dict[tuple[str, object], object] = {}  # of each generation of a view
+        rewinds: dict[int, AbandonedRange] = {}
         erasures = 0
         for entry in read_entries(tx, self._env.scope.workflow):
             erasures += entry.kind is LineageKind.ERASURE
@@ -101,6 +102,10 @@ class _WorkflowCheck:
                     (entry.view, entry.detail.get("to")), 0
                 ):
                     self._say(f"lineage {entry.lineage_seq}", "it did not go back to the summary that it names")
+            if entry.kind is LineageKind.REWIND and entry.detail.get("events"):
+                behind = _left_behind(entry)
+                rewinds[behind.branch] = behind
+        self._ranges(tx, rewinds)
         if self._fold.erased and not erasures:
             self._say(f"event {self._fold.erased}", "its body is gone, and the lineage knows of no erasure (I1)")
         for view in tx.views.all():
@@ -108,6 +113,14 @@ class _WorkflowCheck:
                 self._say(f"view {view.name!r}", "the pointer is not where the lineage says")
             elif view.generation and summaries[view.name, view.generation] != view.summary_no:
                 self._say(f"view {view.name!r}", "its summary is not the one that the lineage names")
+
+    def _ranges(self, tx: Transaction, rewinds: dict[int, AbandonedRange]) -> None:
+        """Every range of abandoned events is that of a rewind in the lineage; a fork has its parent's, too (C22)."""
+        inherited = tx.log.head().fork_seq
+        stored = {left.branch: left for left in self._fold.left.ranges if left.through_seq >= inherited}
+        for branch in sorted(stored.keys() | rewinds.keys()):
+            if stored.get(branch) != rewinds.get(branch):
+                self._say(f"abandoned_range {branch}", "it is not what the lineage says of the rewind (C22)")
 
     def _summaries(self, tx: Transaction) -> None:
         """Every summary that was stored is what was written, and so are its changes of the manifest (I5, I9)."""
@@ -223,3 +236,9 @@ class _WorkflowCheck:
         counted, kept = len(tx.summaries.foreign()), tx.log.head().foreign_summaries
         if counted != kept:
             self._say("foreign_summary", f"{counted} are stored, {kept} were kept")
+
+
+def _left_behind(entry: LineageEntry) -> AbandonedRange:
+    """Return the range that a rewind abandoned, by its entry."""
+    branch, from_seq, through_seq = (int(str(entry.detail[name])) for name in ("branch", "from_seq", "through_seq"))
+    return AbandonedRange(branch=branch, from_seq=from_seq, through_seq=through_seq)

@@ -17,15 +17,17 @@ from strandline.codec import (
     record_digest,
     stored_digest,
 )
-from strandline.engine.reading import read_log, register_event
+from strandline.engine.reading import abandoned_of, read_log, register_event
 from strandline.errors import CorruptRecordError, StrandlineError
 from strandline.limits import LOG_PAGE_EVENTS
 from strandline.model.event import Event, StoredEvent
 from strandline.model.ids import EVERYONE, Scope
+from strandline.model.lineage import AbandonedRange
 from strandline.model.outcome import Problem
 from strandline.model.register import Fact
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
+from strandline.rules.branches import NOTHING_ABANDONED, Abandoned
 from strandline.rules.register import Register
 
 Progress = Callable[[int, int], None]
@@ -61,30 +63,62 @@ class LogFold:
     whole: bool = True
     digests: bytearray = field(default_factory=bytearray)  # of the bodies, DIGEST_BYTES each
     audiences: dict[int, str] = field(default_factory=dict)  # of the events that not everyone may read, by seq
-    sighted: array[int] = field(default_factory=lambda: array("q"))  # by ref_id the seq that held it first; 0: none
+    sighted: array[int] = field(default_factory=lambda: array("q"))  # by ref_id: the live seq that held it first
     facts: int = 0
     facts_digest: int = 0
     erased: int = 0  # the first seq without a body
     sightings_digest: int = 0
+    left: Abandoned = NOTHING_ABANDONED
 
     def sight(self, ref_id: int, seq: int) -> None:
-        """Take down that an event holds a reference."""
+        """Take down that an event holds a reference: 0 is none yet, and below 0 none that is live."""
         if ref_id >= len(self.sighted):
             self.sighted.frombytes(bytes(8 * (ref_id + 1 + len(self.sighted) // 8 - len(self.sighted))))
-        self.sighted[ref_id] = self.sighted[ref_id] or seq
+        if self.sighted[ref_id] <= 0:
+            self.sighted[ref_id] = -seq if seq in self.left else seq
 
     def body_digests(self, view: ViewHead, from_seq: int, through_seq: int) -> Iterator[bytes]:
-        """Yield the digests of those bodies that a view may read."""
-        for seq in range(from_seq, through_seq + 1):
-            if view.reads(self.audiences.get(seq, EVERYONE)):
-                yield bytes(self.digests[DIGEST_BYTES * (seq - 1) : DIGEST_BYTES * seq])
+        """Yield the digests of those live bodies that a view may read."""
+        for first, last in self.left.live_spans(from_seq, through_seq):
+            for seq in range(first, last + 1):
+                if view.reads(self.audiences.get(seq, EVERYONE)):
+                    yield bytes(self.digests[DIGEST_BYTES * (seq - 1) : DIGEST_BYTES * seq])
+
+
+class _RegisterFold:
+    """The register, folded event by event from the first, with every rewind in its place (C22)."""
+
+    def __init__(self, left: Abandoned) -> None:
+        self._register = Register((), lambda _: None)
+        self._rewinds: dict[int, list[AbandonedRange]] = {}  # by the last event that they left behind
+        for behind in left.ranges:
+            self._rewinds.setdefault(behind.through_seq, []).append(behind)
+        self._gone_back_to = {behind.from_seq - 1 for behind in left.ranges}
+        self._held: dict[int, list[Fact]] = {0: []}  # as of the events that a rewind goes back to
+
+    @property
+    def facts(self) -> list[Fact]:
+        """The facts that hold after the last event."""
+        return self._register.facts
+
+    def take(self, event: Event) -> list[Fact]:
+        """Take the next event, and return the facts that ended."""
+        step = self._register.apply(register_event(event))
+        ended, ordinal = list(step.ended), len(step.begun)
+        if event.seq in self._gone_back_to:
+            self._held[event.seq] = self._register.facts
+        for behind in self._rewinds.get(event.seq, ()):
+            step = self._register.rewind(self._held[behind.from_seq - 1], event.seq, ordinal)
+            ended += step.ended
+            ordinal += len(step.begun)
+        return ended
 
 
 def fold_log(tx: Transaction, notes: Notes, progress: Progress | None) -> LogFold:
     """Walk the log: seqs 1..revision without gap, each body and the whole chain; fold the register on the way."""
     head = tx.log.head()
-    fold = LogFold()
-    register = Register((), lambda _: None)
+    fold = LogFold(left=abandoned_of(tx))
+    register = _RegisterFold(fold.left)
     facts = _Facts()
     sightings = RunningDigest()
     chain = EMPTY_CHAIN
@@ -103,7 +137,7 @@ def fold_log(tx: Transaction, notes: Notes, progress: Progress | None) -> LogFol
             fold.sight(sighting.ref_id, event.seq)
             sightings.add(event.seq, sighting.ref_id, sighting.declared)
         if fold.whole:
-            for fact in register.apply(register_event(event)).ended:
+            for fact in register.take(event):
                 facts.add(fact)
         if progress is not None and fold.events % LOG_PAGE_EVENTS == 0:
             progress(fold.events, head.revision)
@@ -111,11 +145,20 @@ def fold_log(tx: Transaction, notes: Notes, progress: Progress | None) -> LogFol
         facts.add(fact)
     fold.facts, fold.facts_digest = facts.count, facts.digest
     fold.sightings_digest = sightings.value
+    _check_ends(tx, notes, fold, chain)
+    return fold
+
+
+def _check_ends(tx: Transaction, notes: Notes, fold: LogFold, chain: bytes) -> None:
+    """The head says how the log ends, and how many of its events are stored and live."""
+    head = tx.log.head()
     if fold.whole and chain != head.chain:
         notes.say(f"workflow {notes.scope.workflow!r}", "the last event is not the one that the head names")
+    live = sum(last + 1 - first for first, last in fold.left.live_spans(1, head.revision))
+    if live != head.live_events:
+        notes.say("abandoned_range", f"they leave {live} live events, the head says {head.live_events} (C22)")
     if tx.log.count() != head.revision:
         notes.say("event", f"{tx.log.count()} events are stored, the head says {head.revision} (I1)")
-    return fold
 
 
 def _check(stored: StoredEvent, chain: bytes, notes: Notes, fold: LogFold) -> Event | None:
@@ -216,10 +259,10 @@ def check_register(tx: Transaction, fold: LogFold, notes: Notes) -> None:
 
 def _first_difference(tx: Transaction, workflow: str) -> str:
     """Return the place of the first fact that is not as the log folds to it."""
-    register = Register((), lambda _: None)
+    register = _RegisterFold(abandoned_of(tx))
     ended: list[Fact] = []
     for event in read_log(tx, 1, tx.log.head().revision, workflow):
-        ended += register.apply(register_event(event)).ended
+        ended += register.take(event)
     folded = sorted([*ended, *register.facts], key=lambda fact: (fact.from_seq, fact.ordinal))
     stored = list(tx.register.all())
     differ = next(

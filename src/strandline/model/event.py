@@ -161,6 +161,7 @@ class SourceEvent(NamedTuple):
     payload: object = None  # decoded: a call's input, a result's content
     late: bool = False  # a result that came after its call was closed (I8)
     epoch: int = 0  # lineage_seq of the divergence in whose epoch it was appended; 0: before any (I17)
+    abandoned: bool = False  # by a rewind: it stands in no context any more (C22)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

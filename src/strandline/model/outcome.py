@@ -108,6 +108,22 @@ class Reverted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rewound:
+    """What a rewind answers."""
+
+    to_revision: int  # the last event that the new branch shares with the one that was left
+    revision: int  # of the log now: seqs go on
+    branch: int
+    from_seq: int  # what was left behind: from_seq..through_seq
+    through_seq: int
+    events: int  # live ones among them; the others were abandoned before
+    generations: Mapping[str, int]  # by view: its new generation
+    lineage_seq: int  # of the last entry that records it
+    restated: tuple[tuple[int, int], ...]  # (new seq, old seq) of what is never undone
+    fenced: tuple[str, ...]  # the attempts that were in flight, and can't become active any more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecallHit:
     """A verbatim event in which the reference stands, with its provenance (C4)."""
 
@@ -116,6 +132,7 @@ class RecallHit:
     actor: str
     text: str
     declared: bool
+    abandoned: bool = False  # by a rewind: it stands in no context any more (C22)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

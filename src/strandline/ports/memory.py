@@ -155,7 +155,9 @@ class LineageFacet(Protocol):
         ...
 
     def left_by_restore(self, name: str, lineage_seq: int) -> bool:
-        """Tell whether a RESTORE of this checkpoint name lies after lineage_seq and restored one before it (I15)."""
+        """Tell whether a RESTORE of this checkpoint name, or a REWIND to one of that name, lies after lineage_seq and
+        went back to one before it (I15).
+        """
         ...
 
 

@@ -91,7 +91,13 @@ class Register:
         Raises:
             InvalidInputError: a result whose id no earlier call bore, or the end of a fact that does not hold.
         """
-        step = self._step(event)
+        return self._take(self._step(event))
+
+    def rewind(self, held: Iterable[Fact], revision: int, ordinal: int) -> RegisterStep:
+        """Take a rewind, as `rewound`, of a register that was folded from the beginning."""
+        return self._take(rewound(self.facts, held, revision, ordinal))
+
+    def _take(self, step: RegisterStep) -> RegisterStep:
         for fact in step.ended:
             del self._facts[fact.key]
             self._ended.add(fact.key)
@@ -241,6 +247,30 @@ class Register:
         if not any(key in self._facts for key in keys):
             raise InvalidInputError("an unpin of a reference that is not pinned")
         return RegisterStep(ended=self._ending(event, keys))
+
+
+def rewound(standing: Iterable[Fact], held: Iterable[Fact], revision: int, ordinal: int) -> RegisterStep:
+    """Return what a rewind does to the register: what held at the event that it goes back to, holds again (C22).
+
+    What began since then ends; what ended since then begins again, at the last event that is left behind.
+
+    Args:
+        standing: the facts that hold before it.
+        held: the facts that held at the event that it goes back to.
+        revision: the last event that is left behind.
+        ordinal: the first one that no fact has which begins at that event.
+    """
+    before, after = {_content(fact): fact for fact in standing}, {_content(fact): fact for fact in held}
+    again = sorted(after.keys() - before.keys(), key=lambda fact: (fact.source_seq, fact.key.subject))
+    return RegisterStep(
+        ended=tuple(replace(f, through_seq=revision - 1) for content, f in before.items() if content not in after),
+        begun=tuple(replace(fact, from_seq=revision, ordinal=ordinal + n) for n, fact in enumerate(again)),
+    )
+
+
+def _content(fact: Fact) -> Fact:
+    """Return what a fact says, apart from when it held."""
+    return replace(fact, from_seq=0, ordinal=0, through_seq=None)
 
 
 def _end_before(event: RegisterEvent, facts: Iterable[Fact]) -> tuple[Fact, ...]:

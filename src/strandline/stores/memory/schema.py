@@ -17,6 +17,7 @@ from strandline.model.view import ViewHead
 from strandline.stores.memory.tables import ONLY, Moment, Table
 
 _RECOVERIES = {LineageKind.RESTORE, LineageKind.REPLAY}
+_GONE_BACK = {LineageKind.RESTORE, LineageKind.REWIND}
 _NO_MOVES = {LineageKind.CHECKPOINT, *_RECOVERIES}
 
 
@@ -45,7 +46,7 @@ class Tables:
             order=lambda entry: ONLY,
             op_key=lambda entry: entry.op_key,
             checkpoint=lambda entry: (entry.name, entry.view is None) if entry.kind is LineageKind.CHECKPOINT else None,
-            restored=lambda entry: entry.name if entry.kind is LineageKind.RESTORE else None,
+            restored=lambda entry: entry.name if entry.kind in _GONE_BACK else None,
             recovered=lambda entry: ONLY if entry.name is not None and entry.kind in _RECOVERIES else None,
             moved=lambda entry: (entry.view, entry.generation) if entry.kind not in _NO_MOVES else None,
         )

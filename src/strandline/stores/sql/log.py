@@ -32,6 +32,7 @@ class SqlLog:
         self._workflow = scope.workflow
         self._head_rows = session.rows("head")  # the first statement: from here on the snapshot stands
         self._head: WorkflowHead | None = None
+        self._ranges: list[AbandonedRange] | None = None
 
     def head(self) -> WorkflowHead:
         if self._head is None:
@@ -61,10 +62,20 @@ class SqlLog:
         return (self._to_event(row) for row in rows)
 
     def _to_event(self, row: Row) -> StoredEvent:
-        seq, key, record, codec, body, salt, digest, chain = row
+        seq, key, record, codec, body, salt, digest, chain, abandoned_by = row
+        if abandoned_by is not None or self.head().branch:
+            self._check_mark(seq, abandoned_by)
         if body is not None and codec != PLAIN:
             body = decompress(codec, body, f"event {seq} of {self._workflow!r}", record)
         return StoredEvent(seq, None if key is None else unpack_key(key), record, body, salt, digest, chain)
+
+    def _check_mark(self, seq: int, abandoned_by: int | None) -> None:
+        """Check the mark by which the key of an event is free against the ranges of the rewinds."""
+        if self._ranges is None:
+            self._ranges = self.abandoned()
+        branches = (left.branch for left in self._ranges if left.from_seq <= seq <= left.through_seq)
+        if next(branches, None) != abandoned_by:
+            raise CorruptRecordError("its mark is not that of the rewinds", place=f"event {seq} of {self._workflow!r}")
 
     def by_keys(self, keys: Sequence[str]) -> dict[str, StoredEvent]:
         found = {}
@@ -81,6 +92,7 @@ class SqlLog:
         places = dict(zip(("branch", "from_seq", "through_seq"), values, strict=True))
         self._session.run("add_abandoned", **places, row_digest=seal(self._session, "abandoned_range", values))
         self._session.run("abandon_events", **places)
+        self._ranges = None
 
     def abandoned(self) -> list[AbandonedRange]:
         found = []

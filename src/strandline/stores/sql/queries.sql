@@ -44,16 +44,16 @@ INSERT INTO event (tenant_id, workflow_id, seq, key, record, codec, body, salt, 
 VALUES (:tenant_id, :workflow_id, :seq, :key, :record, :codec, :body, :salt, :body_digest, :chain)
 
 -- name: read_events
-SELECT seq, key, record, codec, body, salt, body_digest, chain FROM event
+SELECT seq, key, record, codec, body, salt, body_digest, chain, abandoned_by FROM event
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND seq BETWEEN :from_seq AND :through_seq
 ORDER BY seq
 
 -- name: event_by_key
-SELECT seq, key, record, codec, body, salt, body_digest, chain FROM event
+SELECT seq, key, record, codec, body, salt, body_digest, chain, abandoned_by FROM event
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND key = :key AND abandoned_by IS NULL
 
 -- name: key_holders
-SELECT seq, key, record, codec, body, salt, body_digest, chain FROM event
+SELECT seq, key, record, codec, body, salt, body_digest, chain, abandoned_by FROM event
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND key = :key
 ORDER BY seq
 
@@ -344,8 +344,8 @@ FROM lineage WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND op_
 
 -- name: left_by_restore
 SELECT 1 FROM lineage
-WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name AND kind = 'restore'
-    AND lineage_seq > :lineage_seq AND restored_seq < :lineage_seq
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name
+    AND kind IN ('restore', 'rewind') AND lineage_seq > :lineage_seq AND restored_seq < :lineage_seq
 LIMIT 1
 
 -- name: add_checkpoint

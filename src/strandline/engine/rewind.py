@@ -1,0 +1,313 @@
+"""Rewind: go on from an earlier event on a new branch, and delete nothing (C22).
+
+The events behind it are abandoned: they stay readable, and stand in no context of the new branch. Every view's pointer
+goes back to a summary that covers none of them, under a new generation (I13). What must not be undone, a revocation or
+a lifted constraint, is stated again on the new branch, so that the register stays the fold of the live log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from strandline.engine.append import LogWriter, PreparedEvent, again
+from strandline.engine.checkpoint import load_checkpoint
+from strandline.engine.claim import fence_all
+from strandline.engine.environment import Environment, check_author, check_whole
+from strandline.engine.lineage import add_entry, check_entry, next_seq, summary_of
+from strandline.engine.reading import abandoned_of, check_register_whole, check_summary, read_live
+from strandline.errors import CorruptRecordError, InvalidInputError
+from strandline.model.candidate import CandidateState
+from strandline.model.event import Event, EventKind
+from strandline.model.lineage import AbandonedRange, LineageEntry, LineageKind
+from strandline.model.outcome import Rewound
+from strandline.model.register import FactKind
+from strandline.model.summary import Summary
+from strandline.model.view import ViewHead
+from strandline.ports import Transaction
+from strandline.rules.branches import Abandoned
+from strandline.rules.register import rewound
+
+_GOES_ON = frozenset({CandidateState.PENDING, CandidateState.VALIDATED})
+
+
+def rewind(env: Environment, to_revision: int, *, by: str, why: str) -> Rewound:
+    """Abandon every live event behind `to_revision`, in one transaction.
+
+    Raises:
+        InvalidInputError: it is no live event and not 0, nothing stands behind it, or nobody says who decides.
+        CorruptRecordError: what would have to be read is not what was written. Nothing was written.
+    """
+    with env.write() as tx:
+        done = rewind_in(env, tx, to_revision, by=by, why=why)
+    return _emitted(env, done)
+
+
+def rewind_to_checkpoint(env: Environment, checkpoint_seq: int, *, by: str, why: str) -> Rewound:
+    """Go back to the revision of a checkpoint; recovery then restores it (I17).
+
+    Raises:
+        InvalidInputError: there is no such checkpoint, or an earlier rewind abandoned what it was made from.
+        CorruptRecordError: the checkpoint, or its summary, is not what was written. Nothing was written.
+    """
+    check_whole("checkpoint_seq", checkpoint_seq)
+    with env.write() as tx:
+        found = tx.lineage.read(checkpoint_seq - 1, 1) if 0 < checkpoint_seq <= tx.log.head().lineage_seq else []
+        if not found or found[0].kind is not LineageKind.CHECKPOINT:
+            raise InvalidInputError(
+                f"lineage {checkpoint_seq} is no checkpoint", hint="`strandline lineage` lists the checkpoints."
+            )
+        done = rewind_in(env, tx, found[0].revision, by=by, why=why, checkpoint=found[0])
+    return _emitted(env, done)
+
+
+def _emitted(env: Environment, done: Rewound) -> Rewound:
+    env.emit("rewind", {"scope": str(env.scope), "to": done.to_revision, "events": done.events, "branch": done.branch})
+    return done
+
+
+def rewind_in(
+    env: Environment,
+    tx: Transaction,
+    to_revision: int,
+    *,
+    by: str,
+    why: str,
+    checkpoint: LineageEntry | None = None,
+) -> Rewound:
+    """As `rewind`, in a writing transaction that is open.
+
+    With `checkpoint`, the entry of a checkpoint of that revision, the pointer of the view that its state was made from
+    goes to the summary of its generation, and recovery restores it until a newer one passes the gate (I17).
+    """
+    check_author(by, why)
+    left, head = abandoned_of(tx), tx.log.head()
+    if checkpoint is None:
+        to = _place(left, head.revision, to_revision)
+    else:
+        to = _of_checkpoint(tx, left, checkpoint, to_revision)
+    events, kept = _read_behind(env, tx, to)
+    if not events and checkpoint is None:
+        raise InvalidInputError(f"no live event stands behind {to}: there is nothing to abandon; nothing was written")
+    fenced = fence_all(env, tx)
+    if events:
+        _abandon(tx, left, to, events)
+    restated = _restate(env, tx, kept)
+    _void_candidates(tx, to)
+    order = _Order(
+        to=to, through=head.revision, events=events, by=by, why=why, restated=restated, fenced=fenced, named=checkpoint
+    )
+    moved = [_move(env, tx, order, view, is_first=not n) for n, view in enumerate(tx.views.all())]
+    return Rewound(
+        to_revision=to,
+        revision=tx.log.head().revision,
+        branch=tx.log.head().branch,
+        from_seq=to + 1,
+        through_seq=head.revision,
+        events=events,
+        generations={view.name: view.generation for view in moved},
+        lineage_seq=tx.log.head().lineage_seq,
+        restated=restated,
+        fenced=tuple(fenced),
+    )
+
+
+# ---------------------------------------------------------------------------------------------- where to
+
+
+def _place(left: Abandoned, revision: int, to: int) -> int:
+    """Return the event to go back to, if it is one; 0: before the first."""
+    if isinstance(to, bool) or not isinstance(to, int):
+        raise InvalidInputError(f"a revision is a whole number, not {to!r}")
+    if not 0 <= to <= revision:
+        raise InvalidInputError(f"revision {to} lies outside 0..{revision}, where the log ends; nothing was written")
+    if to in left:
+        raise InvalidInputError(
+            f"event {to} is abandoned already; the last live event before it is {left.last_live(to)}",
+            hint="Go back to a live event; `strandline lineage` lists the rewinds.",
+        )
+    return to
+
+
+def _of_checkpoint(tx: Transaction, left: Abandoned, entry: LineageEntry, to: int) -> int:
+    """Return the last event of a checkpoint's past, if that is still a part of the live one."""
+    check_entry(tx, entry)
+    made = load_checkpoint(tx, entry)
+    if to != made.revision:
+        raise InvalidInputError(
+            f"the checkpoint at lineage {entry.lineage_seq} is of revision {made.revision}, not {to}"
+        )
+    if not left.keeps(made.revision, made.branch):
+        raise InvalidInputError(
+            f"the checkpoint at lineage {entry.lineage_seq} was made at revision {made.revision} of branch "
+            f"{made.branch}, which a later rewind abandoned; nothing was written"
+        )
+    return left.until(made.branch).last_live(made.revision)
+
+
+def _read_behind(env: Environment, tx: Transaction, to: int) -> tuple[int, list[Event]]:
+    """Return how many live events stand behind `to`, and those of them that are never undone."""
+    events = 0
+    kept = []
+    for event in read_live(tx, to + 1, tx.log.head().revision, env.scope.workflow):
+        events += 1
+        if event.kind in (EventKind.REVOKE, EventKind.LIFT_CONSTRAINT):
+            kept.append(event)
+    return events, kept
+
+
+# ---------------------------------------------------------------------------------------------- log and register
+
+
+def _abandon(tx: Transaction, left: Abandoned, to: int, events: int) -> None:
+    """Mark the events behind `to`, and let the register say what it said there."""
+    head = tx.log.head()
+    revision = head.revision
+    check_register_whole(tx)
+    standing = tx.register.as_of(revision)
+    # facts that begin at the last event are among those that stand, unless an earlier rewind ended them there
+    again_here = any(before.through_seq == revision for before in left.ranges)
+    begun_here = tx.register.all() if again_here else iter(standing)
+    ordinal = max((fact.ordinal + 1 for fact in begun_here if fact.from_seq == revision), default=0)
+    step = rewound(standing, tx.register.as_of(to) if to else (), revision, ordinal)
+    tx.register.end(step.ended)
+    tx.register.begin(step.begun)
+    tx.log.abandon(AbandonedRange(branch=head.branch + 1, from_seq=to + 1, through_seq=revision))
+    tx.log.set_head(
+        replace(
+            head,
+            branch=head.branch + 1,
+            live_events=head.live_events - events,
+            facts=head.facts + len(step.begun) - len(step.ended),
+        )
+    )
+
+
+def _restate(env: Environment, tx: Transaction, events: Sequence[Event]) -> tuple[tuple[int, int], ...]:
+    """State again what is never undone, where it still says something; return (new seq, old seq) of each.
+
+    A revocation always does; the lift of a constraint where the constraint stands again.
+    """
+    chosen: list[tuple[PreparedEvent, int]] = []
+    lifted: set[str] = set()
+    for event in events:
+        if event.kind is EventKind.LIFT_CONSTRAINT:
+            subject = event.envelope.subject or ""
+            if subject in lifted or not tx.register.standing(FactKind.CONSTRAINT, subject):
+                continue
+            lifted.add(subject)
+        prepared = again(tx, event)
+        chosen.append((replace(prepared, new=replace(prepared.new, key=None)), event.seq))
+    if not chosen:
+        return ()
+    added = LogWriter(env, tx).add([prepared for prepared, _ in chosen])
+    return tuple((new, old) for new, (_, old) in zip(added.seqs, chosen, strict=True))
+
+
+# ---------------------------------------------------------------------------------------------- the memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Order:
+    """What the entries of one rewind say in common."""
+
+    to: int
+    through: int
+    events: int
+    by: str
+    why: str
+    restated: tuple[tuple[int, int], ...]
+    fenced: list[str]
+    named: LineageEntry | None
+
+
+def _move(env: Environment, tx: Transaction, order: _Order, view: ViewHead, *, is_first: bool) -> ViewHead:
+    """Move a view's pointer, and record it."""
+    named = order.named
+    is_basis = named is not None and (named.view == view.name or (named.view is None and is_first))
+    chain = list(_chain(tx, view.summary_no))
+    if named is not None and named.view == view.name:
+        number = summary_of(tx, view.name, named.generation or 0)
+        target = _load(tx, number) if number else None
+    else:
+        target = next((summary for summary in chain if summary.watermark <= order.to), None)
+    if target is not None:
+        _check_target(target, view, order.to)
+    moved = replace(
+        view,
+        generation=view.generation + 1,
+        summary_no=target.summary_no if target else 0,
+        watermark=target.watermark if target else 0,
+        moved_lineage_seq=next_seq(tx),
+    )
+    if not tx.views.shift_pointer(moved, base_generation=view.generation):
+        raise AssertionError("the pointer moved while the head was locked")
+    detail: dict[str, object] = {
+        "to": order.to,
+        "from_seq": order.to + 1,
+        "through_seq": order.through,
+        "events": order.events,
+        "branch": tx.log.head().branch,
+        "summary_no": moved.summary_no,
+        "watermark": moved.watermark,
+    }
+    if is_first:
+        detail |= {"fenced": order.fenced, "restated": [list(pair) for pair in order.restated]}
+    add_entry(
+        tx,
+        LineageEntry(
+            lineage_seq=0,
+            kind=LineageKind.REWIND,
+            op_key=f"rewind:{view.name}:{moved.generation}",
+            revision=tx.log.head().revision,
+            at_us=env.clock.now_us(),
+            view=view.name,
+            generation=moved.generation,
+            name=named.name if named is not None and is_basis else None,
+            restored_seq=named.lineage_seq if named is not None and is_basis else None,
+            by=order.by,
+            why=order.why,
+            detail=detail,
+        ),
+    )
+    for summary in chain:
+        if summary.summary_no > moved.summary_no:
+            _mark(tx, summary, CandidateState.REVERTED)
+    if target is not None:
+        _mark(tx, target, CandidateState.ACTIVE)
+    return moved
+
+
+def _chain(tx: Transaction, number: int) -> Iterator[Summary]:
+    """Yield a summary and its bases, the newest first."""
+    while number:
+        summary = _load(tx, number)
+        yield summary
+        number = summary.base_no
+
+
+def _load(tx: Transaction, number: int) -> Summary:
+    summary = tx.summaries.get(number, texts_only=True)
+    if summary is None:
+        raise CorruptRecordError("the summary is missing", place=f"summary {number}")
+    return summary
+
+
+def _check_target(target: Summary, view: ViewHead, to: int) -> None:
+    place = f"summary {target.summary_no} of view {view.name!r}"
+    check_summary(target, place)
+    if target.view != view.name or target.watermark > to:
+        raise CorruptRecordError(f"it is no summary of this view through event {to}", place=place)
+
+
+def _mark(tx: Transaction, summary: Summary, state: CandidateState) -> None:
+    candidate_id = summary.summary_id.rpartition(".")[0]
+    if tx.jobs.candidate(candidate_id) is not None:  # a fork has the summary, and not the job
+        tx.jobs.set_candidate_state(candidate_id, state)
+
+
+def _void_candidates(tx: Transaction, to: int) -> None:
+    """Void the jobs that would cover abandoned events: none of them can become active any more."""
+    for candidate in list(tx.jobs.all_candidates()):
+        if candidate.state in _GOES_ON and candidate.plan.watermark > to:
+            tx.jobs.set_candidate_state(candidate.candidate_id, CandidateState.VOID)
