@@ -14,6 +14,7 @@ from strandline.engine.read_context import Context
 from strandline.engine.recover import PriorState, Recovery
 from strandline.errors import (
     ActionDeniedError,
+    CaseAnsweredError,
     CompactionLineageError,
     ContextOverflowError,
     CorruptRecordError,
@@ -34,6 +35,18 @@ from strandline.errors import (
     UnreconciledSummaryError,
 )
 from strandline.model.candidate import Draft
+from strandline.model.case import (
+    Abandon,
+    AcceptDivergence,
+    Case,
+    CaseAnswer,
+    CaseKind,
+    CaseState,
+    EffectDone,
+    EffectNeverHappened,
+    ReplayFromCheckpoint,
+    ReplayFromExact,
+)
 from strandline.model.checkpoint import Checkpoint
 from strandline.model.comparison import ComparedSummary, Comparison, DroppedUse, Tally, Use
 from strandline.model.constructors import (
@@ -73,11 +86,24 @@ from strandline.model.recovery import ReconciliationReason, RecoveryKind
 from strandline.model.register import OpenCall
 from strandline.model.summary import Manifest, ManifestEntry, Summary
 from strandline.model.transcript import ImportReport
-from strandline.ports import AsyncSummarizer, Clock, Entropy, Hook, Store, Summarizer, SummaryRequest, TokenCounter
+from strandline.ports import (
+    AsyncSummarizer,
+    Clock,
+    Controller,
+    Entropy,
+    Hook,
+    Store,
+    Summarizer,
+    SummaryRequest,
+    TokenCounter,
+)
+from strandline.rules.reconciling import ReplayWhenLogged
 from strandline.rules.reference_rules import ReferenceRules
 from strandline.summarizers import BytesPerToken, CallableSummarizer, ExtractiveSummarizer
 
 __all__ = [
+    "Abandon",
+    "AcceptDivergence",
     "ActedOn",
     "ActionDeniedError",
     "Appended",
@@ -88,6 +114,11 @@ __all__ = [
     "Basis",
     "BytesPerToken",
     "CallableSummarizer",
+    "Case",
+    "CaseAnswer",
+    "CaseAnsweredError",
+    "CaseKind",
+    "CaseState",
     "Checkpoint",
     "Clock",
     "CompactionLineageError",
@@ -98,9 +129,12 @@ __all__ = [
     "Context",
     "ContextOverflowError",
     "ContextPart",
+    "Controller",
     "CorruptRecordError",
     "Draft",
     "DroppedUse",
+    "EffectDone",
+    "EffectNeverHappened",
     "Entropy",
     "EventKind",
     "Excerpt",
@@ -130,6 +164,9 @@ __all__ = [
     "Recovery",
     "RecoveryKind",
     "ReferenceRules",
+    "ReplayFromCheckpoint",
+    "ReplayFromExact",
+    "ReplayWhenLogged",
     "Reverted",
     "Role",
     "Rung",

@@ -146,11 +146,12 @@ class ContextOverflowError(StrandlineError):
     """What must stand in the context does not fit the budget (C11, C19).
 
     Attributes: needed (tokens at least), budget (tokens), needs (of references that had to be looked up in the log:
-    the tokens of the shortest quote of each).
+    the tokens of the shortest quote of each), case_id (of the case that a context opened for them).
     """
 
     hint = "Raise the budget, compact, or lift constraints and close issues that no longer hold."
-    fields = ("needed", "budget", "needs")
+    fields = ("needed", "budget", "needs", "case_id")
+    case_id: str | None = None
 
     def __init__(
         self,

@@ -326,14 +326,16 @@ def test_a_missing_dependency_fails_closed(db, wf):
         wf.recover([missing, "never-seen-1"])
     error = caught.value
     assert (error.summary_generation, error.checkpoint_turn) == (1, made.turn)
-    assert (error.missing_ref, error.missing_refs) == (missing, (missing, "never-seen-1"))
-    assert error.last_known.seq == dropped[missing].last_seq
-    assert (error.last_known.generation_dropped, error.last_known.event_kind) == (1, "message")
-    assert (error.reason, error.case_id) == ("dependency_not_verbatim", None)
+    assert (error.missing_ref, error.missing_refs) == ("never-seen-1", ("never-seen-1", missing))
+    assert (error.reason, error.last_known) == ("dependency_not_verbatim", None)
     assert seen_of(wf) == before
     with pytest.raises(strandline.SummaryReconciliationError) as caught:
-        wf.recover(["never-seen-1"])
-    assert caught.value.last_known is None
+        wf.recover([missing])
+    error = caught.value
+    assert (error.missing_ref, error.missing_refs) == (missing, (missing,))
+    assert error.last_known.seq == dropped[missing].last_seq
+    assert (error.last_known.generation_dropped, error.last_known.event_kind) == (1, "message")
+    assert seen_of(wf) == before
 
 
 def test_a_refused_replay_names_no_turn_that_never_was(wf):
@@ -345,8 +347,8 @@ def test_a_refused_replay_names_no_turn_that_never_was(wf):
     assert caught.value.checkpoint_turn in (17, None)
 
 
-def test_a_refused_recovery_does_not_fence(db, wf):
-    """I16: nothing has been overwritten: what was in flight goes on."""
+def test_a_recovery_that_no_answer_could_help_does_not_fence(db, wf):
+    """I16: no event holds the reference, so nothing is written, and what was in flight goes on."""
     outcomes = []
 
     def drafting(request):

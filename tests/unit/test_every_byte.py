@@ -14,6 +14,9 @@ from dataclasses import replace
 import pytest
 
 import strandline
+from strandline.engine.cases import open_case
+from strandline.engine.reading import find_view
+from strandline.model.case import CaseKind
 from strandline.model.ids import Scope
 from strandline.testing import ScriptedSummarizer
 from strandline.testing.conformance.stage import dump
@@ -53,6 +56,7 @@ def whole(tmp_path_factory):
         wf.append([*talk(3, start=60), strandline.message("user", "And vol-77aa once more, for bucket-0001.")])
         other = db.tenant("other").workflow("release")
         other.append([strandline.message("user", "vol-77aa belongs to others", key="rule"), strandline.note("b")])
+        ask_twice(wf)
         assert db.verify().ok
         assert wf.context().generation == 2
     path = folder / "store.db"
@@ -61,6 +65,16 @@ def whole(tmp_path_factory):
             connection.execute(f"DROP TRIGGER {trigger}")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return path
+
+
+def ask_twice(wf):
+    """Leave two cases: one answered, one open."""
+    for answered in (True, False):
+        with wf._env.write() as tx:
+            view = find_view(tx, "main", str(wf._env.scope))
+            case = open_case(wf._env, tx, CaseKind.LINEAGE_REFUSAL, view=view, reason=f"{answered}", subject="x")
+        if answered:
+            wf.reconcile(case, strandline.Abandon(), by="ann", why="no matter")
 
 
 def keep_foreign(db, wf):

@@ -23,7 +23,7 @@ from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, RecallHit, VerifyReport
 from strandline.model.summary import Manifest
 from strandline.model.transcript import ImportReport
-from strandline.ports import Clock, Entropy, Hook
+from strandline.ports import Clock, Controller, Entropy, Hook
 from strandline.rules.reference_rules import ReferenceRules
 
 
@@ -214,12 +214,19 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
         *,
         name: str = DEFAULT_CHECKPOINT_NAME,
         budget: int | None = None,
+        controller: Controller | None = None,
         dry_run: bool = False,
         prior_state: bool = False,
     ) -> Recovery:
         """As `Workflow.recover`."""
         return await in_thread(
-            self._workflow.recover, needs, name=name, budget=budget, dry_run=dry_run, prior_state=prior_state
+            self._workflow.recover,
+            needs,
+            name=name,
+            budget=budget,
+            controller=controller,
+            dry_run=dry_run,
+            prior_state=prior_state,
         )
 
     async def recall(self, ref: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:

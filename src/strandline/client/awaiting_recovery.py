@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from strandline.client.recovery_verbs import RecoveryVerbs
 from strandline.client.verbs import in_thread
-from strandline.model.case import Case
+from strandline.limits import CASES_LISTED_MAX
+from strandline.model.case import Case, CaseAnswer
 from strandline.model.outcome import Reverted, Rewound
 
 
@@ -26,3 +27,15 @@ class AsyncRecoveryVerbs:
     ) -> Rewound:
         """As `Workflow.rewind`."""
         return await in_thread(self._workflow.rewind, to_revision, checkpoint_seq=checkpoint_seq, by=by, why=why)
+
+    async def cases(self, include_answered: bool = False, limit: int = CASES_LISTED_MAX) -> list[Case]:
+        """As `Workflow.cases`."""
+        return await in_thread(self._workflow.cases, include_answered, limit)
+
+    async def case(self, case_id: str) -> Case:
+        """As `Workflow.case`."""
+        return await in_thread(self._workflow.case, case_id)
+
+    async def reconcile(self, case: Case | str, answer: CaseAnswer, *, by: str, why: str) -> Case:
+        """As `Workflow.reconcile`."""
+        return await in_thread(self._workflow.reconcile, case, answer, by=by, why=why)

@@ -37,7 +37,7 @@ from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, RecallHit, VerifyReport
 from strandline.model.summary import Manifest
 from strandline.model.transcript import ImportReport
-from strandline.ports import Clock, Entropy, Hook, Store
+from strandline.ports import Clock, Controller, Entropy, Hook, Store
 from strandline.rules.reference_rules import ReferenceRules
 from strandline.stores.memory import MemoryStore
 from strandline.stores.sqlite import SqliteStore
@@ -408,6 +408,7 @@ class Workflow(RecoveryVerbs, ActionVerbs):
         *,
         name: str = DEFAULT_CHECKPOINT_NAME,
         budget: int | None = None,
+        controller: Controller | None = None,
         dry_run: bool = False,
         prior_state: bool = False,
     ) -> Recovery:
@@ -417,6 +418,7 @@ class Workflow(RecoveryVerbs, ActionVerbs):
             needs: references that the next turn needs verbatim.
             name: whose checkpoint.
             budget: tokens of the context that is handed back.
+            controller: asked about each case that stands in the way (C21); None: it is raised, and left open.
             dry_run: decide, and write nothing.
             prior_state: on replay, hand over the newest state too, with its turn, labelled stale.
 
@@ -433,6 +435,7 @@ class Workflow(RecoveryVerbs, ActionVerbs):
                 budget=budget,
                 dry_run=dry_run,
                 with_prior_state=prior_state,
+                controller=controller,
             ),
         )
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from strandline.client.verbs import Verbs
+from strandline.engine.cases import get_case, list_cases
+from strandline.engine.reconcile import reconcile
 from strandline.engine.revert import report_regression, revert
 from strandline.engine.rewind import rewind, rewind_to_checkpoint
 from strandline.errors import InvalidInputError
-from strandline.model.case import Case
+from strandline.limits import CASES_LISTED_MAX
+from strandline.model.case import Case, CaseAnswer
 from strandline.model.outcome import Reverted, Rewound
 
 
@@ -61,3 +64,40 @@ class RecoveryVerbs(Verbs):
         if to_revision is None or checkpoint_seq is not None:
             raise InvalidInputError("give to_revision or checkpoint_seq, and not both; nothing was written")
         return rewind(self._env, to_revision, by=by, why=why)
+
+    def cases(self, include_answered: bool = False, limit: int = CASES_LISTED_MAX) -> list[Case]:
+        """Return the open cases, the oldest first (C21).
+
+        Args:
+            include_answered: then the answered ones, too, behind them, the newest first.
+            limit: at most so many.
+
+        Raises:
+            InvalidInputError: a limit outside 1..CASES_LISTED_MAX.
+            CorruptRecordError: a case is missing, or not what was written.
+        """
+        return list_cases(self._env, include_answered, limit)
+
+    def case(self, case_id: str) -> Case:
+        """Return a case, open or answered.
+
+        Raises:
+            InvalidInputError: there is none of this id.
+        """
+        return get_case(self._env, case_id)
+
+    def reconcile(self, case: Case | str, answer: CaseAnswer, *, by: str, why: str) -> Case:
+        """Answer a case: what the answer does, its entry in the lineage and the answered case are one (I17).
+
+        Args:
+            case: it, or its id.
+            answer: one that fits its kind, such as `ReplayFromExact()`.
+            by: who decides.
+            why: for the lineage.
+
+        Raises:
+            InvalidInputError: no such case, or an answer that does not fit or can't be carried out; nothing is written.
+            CaseAnsweredError: it was answered before, and otherwise: the first answer wins.
+        """
+        case_id = case.case_id if isinstance(case, Case) else case
+        return reconcile(self._env, case_id, answer, by=by, why=why)

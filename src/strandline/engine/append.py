@@ -36,7 +36,7 @@ from strandline.model.register import Fact, RegisterStep
 from strandline.ports import KeyTakenError, Transaction
 from strandline.rules.anchors import forged_anchor
 from strandline.rules.reference_rules import BUILT_IN, References
-from strandline.rules.register import RegisterEvent
+from strandline.rules.register import NAMES_REFERENCES, RegisterEvent
 
 _SUBJECT = ("subject",)
 _REQUIRED: Final = {
@@ -52,6 +52,7 @@ _REQUIRED: Final = {
     EventKind.ARTIFACT: _SUBJECT,
     EventKind.RELEASE_ARTIFACT: _SUBJECT,
 }
+_DIVERGENCE: Final = "See `strandline cases`, and `strandline reconcile CASE accept-divergence OLD NEW`."
 _UNSTORABLE = re.compile("[\\x00\\ud800-\\udfff]")
 
 
@@ -143,6 +144,10 @@ def append(
         raise InvalidInputError(f"{len(new)} events in one append; at most {APPEND_EVENTS_MAX} are allowed")
     check_whole("expected_revision", expected_revision)
     prepared = [prepare(event, env.references) for event in new]
+    if any(event.kind is EventKind.DIVERGENCE for event in new):
+        raise InvalidInputError(
+            "a divergence is accepted as the answer to a case, and never appended", hint=_DIVERGENCE
+        )
     refuse_repeated_keys(new)
     appended: Appended | None = None
     with contextlib.suppress(KeyTakenError, StaleRevisionError), env.write() as tx:
@@ -358,14 +363,14 @@ def again(tx: Transaction, event: Event) -> PreparedEvent:
 def _register_event(event: PreparedEvent, seq: int, seen: Sequence[Sighting]) -> RegisterEvent:
     """Return what the register needs of a new event."""
     new = event.new
-    pins = new.kind in (EventKind.PIN, EventKind.UNPIN)
+    names = new.kind in NAMES_REFERENCES
     return RegisterEvent(
         seq=seq,
         kind=new.kind,
         actor=new.actor,
         audience=new.audience or EVERYONE,
         envelope=new.envelope,
-        declared_ids=tuple(sighting.ref_id for sighting in seen if sighting.declared) if pins else (),
+        declared_ids=tuple(sighting.ref_id for sighting in seen if sighting.declared) if names else (),
     )
 
 

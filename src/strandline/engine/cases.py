@@ -2,17 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from strandline.codec import ERASED_TEXT, job_id
 from strandline.engine.environment import Environment, check_whole
-from strandline.errors import CorruptRecordError, InvalidInputError, LastKnown, UnreconciledSummaryError
-from strandline.limits import CASE_ESCALATES_S, CASES_LISTED_MAX
+from strandline.engine.reading import find_view
+from strandline.engine.retrieve import held_by
+from strandline.errors import (
+    CompactionLineageError,
+    CorruptRecordError,
+    InvalidInputError,
+    LastKnown,
+    SummaryReconciliationError,
+    UnreconciledSummaryError,
+)
+from strandline.limits import CASE_ESCALATES_S, CASES_LISTED_MAX, SEMANTIC_FAILURES_MAX
 from strandline.model.case import Case, CaseKind, CaseState
 from strandline.model.lineage import LineageEntry
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked. The same question, asked again while its case is open, finds that case (I11)."""
+
+    kind: CaseKind
+    view: ViewHead  # its pointer names the summary that the question is about
+    reason: str
+    checkpoint: LineageEntry | None = None
+    missing_ids: tuple[int, ...] = ()  # in the order in which they were asked for
+    last_known: LastKnown | None = None  # of the first of them
+    subject: str = ""
+    detail: Mapping[str, object] = field(default_factory=dict)
+
+    def identity(self, env: Environment) -> str:
+        """Return a keyed digest of what makes it this question."""
+        return job_id(
+            env.store.digest_key,
+            "question",
+            env.scope.tenant,
+            env.scope.workflow,
+            self.kind.value,
+            self.view.name,
+            self.view.generation,
+            self.checkpoint.lineage_seq if self.checkpoint else None,
+            self.reason,
+            sorted(self.missing_ids),
+            self.subject,
+        )
 
 
 def open_case(
@@ -28,7 +68,7 @@ def open_case(
     subject: str = "",
     detail: Mapping[str, object] | None = None,
 ) -> Case:
-    """Return the open case of this question, or open one; in the transaction of whoever can't decide.
+    """Return the open case of a question, or open one; in the transaction of whoever can't decide.
 
     Args:
         env: ports and workflow.
@@ -42,76 +82,78 @@ def open_case(
         subject: what else it names: an effect's key, a call's id, a candidate.
         detail: whatever else helps to answer it; no texts of references (C31).
     """
-    there = find_case(
-        env, tx, kind, view=view, reason=reason, checkpoint=checkpoint, missing_ids=missing_ids, subject=subject
+    return ask(
+        env,
+        tx,
+        Question(
+            kind=kind,
+            view=view,
+            reason=reason,
+            checkpoint=checkpoint,
+            missing_ids=tuple(missing_ids),
+            last_known=last_known,
+            subject=subject,
+            detail=dict(detail or {}),
+        ),
     )
+
+
+def ask(env: Environment, tx: Transaction, question: Question) -> Case:
+    """As `open_case`, of a question that stands already."""
+    identity = question.identity(env)
+    there = tx.cases.open_one(identity)
     if there is not None:
         return there
-    identity = _identity(env, kind, view, checkpoint, reason, missing_ids, subject)
-    head = tx.log.head()
+    head, view, checkpoint = tx.log.head(), question.view, question.checkpoint
     turn = None if checkpoint is None else checkpoint.detail.get("turn")
     case = Case(
         case_id=job_id(env.store.digest_key, "case", identity, tx.cases.count_of(identity)),
         identity=identity,
-        kind=kind,
+        kind=question.kind,
         state=CaseState.OPEN,
         view=view.name,
         generation=view.generation,
         summary_no=view.summary_no,
-        reason=reason,
+        reason=question.reason,
         revision=head.revision,
         opened_us=env.clock.now_us(),
         checkpoint_name=checkpoint.name if checkpoint else None,
         checkpoint_seq=checkpoint.lineage_seq if checkpoint else None,
         checkpoint_turn=turn if isinstance(turn, int) else None,
-        missing_ids=tuple(missing_ids),
-        last_known=last_known,
-        subject=subject,
-        detail=dict(detail or {}),
+        missing_ids=question.missing_ids,
+        last_known=question.last_known,
+        subject=question.subject,
+        detail=question.detail,
     )
     tx.cases.add(case)
     tx.log.set_head(replace(head, cases=head.cases + 1))
     return case
 
 
-def find_case(
-    env: Environment,
-    tx: Transaction,
-    kind: CaseKind,
-    *,
-    view: ViewHead,
-    reason: str,
-    checkpoint: LineageEntry | None = None,
-    missing_ids: Sequence[int] = (),
-    subject: str = "",
-) -> Case | None:
-    """Return the open case of this question, or None."""
-    return tx.cases.open_one(_identity(env, kind, view, checkpoint, reason, missing_ids, subject))
+def find_case(env: Environment, tx: Transaction, question: Question) -> Case | None:
+    """Return the open case of a question, or None."""
+    return tx.cases.open_one(question.identity(env))
 
 
-def _identity(
-    env: Environment,
-    kind: CaseKind,
-    view: ViewHead,
-    checkpoint: LineageEntry | None,
-    reason: str,
-    missing_ids: Iterable[int],
-    subject: str,
-) -> str:
-    """Name the question: asked again while it is open, it finds its case (I11)."""
-    return job_id(
-        env.store.digest_key,
-        "question",
-        env.scope.tenant,
-        env.scope.workflow,
-        kind.value,
-        view.name,
-        view.generation,
-        checkpoint.lineage_seq if checkpoint else None,
-        reason,
-        sorted(missing_ids),
-        subject,
-    )
+def name_case(error: SummaryReconciliationError | CompactionLineageError, case: Case) -> None:
+    """Let a refusal name its case, and say how it is answered."""
+    error.case_id = case.case_id
+    command = HOW_TO_ANSWER[case.kind].format(case_id=case.case_id)
+    if case.kind is CaseKind.MISSING_DEPENDENCY:
+        error.hint = (
+            f"Recall the reference and check that it still holds, then answer the case: `{command}`. Nothing was "
+            "overwritten. A pin(ref) that you append meets the need too, and leaves the case open."
+        )
+    else:
+        error.hint = f"Answer the case: `{command}`. {error.hint}"
+
+
+_ANSWERED = "strandline reconcile {case_id} replay-from-exact --by WHO --why TEXT"
+HOW_TO_ANSWER: Final = dict.fromkeys(CaseKind, _ANSWERED) | dict.fromkeys(
+    (CaseKind.OPEN_CALL, CaseKind.QUARANTINED, CaseKind.DEAD_LETTER, CaseKind.BLOCKED_CONTEXT),
+    "strandline reconcile {case_id} abandon --by WHO --why TEXT",
+)
+"""The command that gives the ordinary answer to a case of each kind."""
 
 
 def check_unblocked(env: Environment, tx: Transaction, view: ViewHead) -> None:
@@ -130,6 +172,28 @@ def check_unblocked(env: Environment, tx: Transaction, view: ViewHead) -> None:
     raise unreconciled(env, case, f"generation {view.generation} of view {view.name!r} is not compacted again")
 
 
+def check_unquarantined(env: Environment, tx: Transaction, view: ViewHead) -> None:
+    """Refuse an automatic compaction of a view with SEMANTIC_FAILURES_MAX open cases of quarantined candidates (C13).
+
+    Raises:
+        UnreconciledSummaryError: there are as many; the error names the oldest.
+        CorruptRecordError: a case that was opened is gone, and might be one of them.
+    """
+    if tx.log.head().cases == 0:
+        return
+    check_cases_whole(tx)
+    quarantined = [
+        case
+        for case in tx.cases.all()
+        if (case.kind, case.state, case.view) == (CaseKind.QUARANTINED, CaseState.OPEN, view.name)
+    ]
+    if len(quarantined) >= SEMANTIC_FAILURES_MAX:
+        failures = f"{len(quarantined)} candidates of view {view.name!r} are quarantined"
+        raise unreconciled(
+            env, quarantined[0], f"{failures}: it is compacted by hand only until their cases are answered"
+        )
+
+
 def unreconciled(env: Environment, case: Case, what: str) -> UnreconciledSummaryError:
     """Return the refusal that names a case: what is not done while it is open."""
     age_s = (env.clock.now_us() - case.opened_us) // 1_000_000
@@ -140,9 +204,10 @@ def unreconciled(env: Environment, case: Case, what: str) -> UnreconciledSummary
     )
 
 
-def blocking_case(tx: Transaction, view: ViewHead) -> Case | None:
-    """Return the oldest open blocking case of the view's summary, for who reads it all the same (I11)."""
-    return tx.cases.blocking(view.name, view.summary_no) if tx.log.head().cases else None
+def case_on(tx: Transaction, view: ViewHead) -> str | None:
+    """Return the id of the oldest open blocking case of the view's summary, for who reads it all the same (I11)."""
+    case = tx.cases.blocking(view.name, view.summary_no) if tx.log.head().cases else None
+    return None if case is None else case.case_id
 
 
 def check_cases_whole(tx: Transaction) -> None:
@@ -189,7 +254,7 @@ def stored_case(env: Environment, tx: Transaction, case_id: str) -> Case:
     Raises:
         InvalidInputError: there is none of this id.
     """
-    if not isinstance(case_id, str) or not case_id or "\0" in case_id:
+    if not isinstance(case_id, str) or not case_id.isascii() or not case_id.isalnum():
         raise InvalidInputError(f"{case_id!r} is no id of a case", hint=_WHICH)
     case = tx.cases.get(case_id)
     if case is None:
@@ -201,10 +266,16 @@ _WHICH = "`strandline cases --all` lists them."
 
 
 def as_read(env: Environment, tx: Transaction, case: Case) -> Case:
-    """Return a case with what is not stored in it: the texts of its references, and whether it escalated."""
+    """Return a case with what is not stored in it: the texts of its references, and whether the log holds each of them
+    still; whether it escalated.
+    """
     texts = tx.refs.texts(case.missing_ids) if case.missing_ids else {}
     refs = tuple(texts.get(ref_id, ERASED_TEXT) for ref_id in case.missing_ids)
-    return replace(case, missing_refs=refs, escalated=_escalated(env, case))
+    logged = False
+    if case.missing_ids and case.state is CaseState.OPEN:
+        reader = find_view(tx, case.view, str(env.scope))
+        logged = all(held_by(tx, ref, reader, env.scope.workflow) is not None for ref in refs)
+    return replace(case, missing_refs=refs, logged=logged, escalated=_escalated(env, case))
 
 
 def _escalated(env: Environment, case: Case) -> bool:

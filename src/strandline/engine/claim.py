@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from strandline.codec import record_digest, storable
 from strandline.engine.assemble import Assembled
-from strandline.engine.cases import check_unblocked
+from strandline.engine.cases import Question, ask, check_unblocked, find_case
 from strandline.engine.environment import Environment
 from strandline.engine.lineage import add_entry, next_seq
 from strandline.engine.plan_job import Job
@@ -22,6 +22,7 @@ from strandline.model.candidate import (
     FailureClass,
     Verdict,
 )
+from strandline.model.case import CaseKind
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
@@ -43,6 +44,7 @@ class Refused:
     candidate_state: CandidateState | None = None  # the job ended before, in this state
     fenced: bool = False  # somebody else took the view over
     moved: bool = False  # the base is no longer the newest: plan anew
+    case_id: str | None = None  # the open case of how the job ended
 
 
 def claim(env: Environment, job: Job) -> Claim | Refused:
@@ -63,10 +65,15 @@ def claim(env: Environment, job: Job) -> Claim | Refused:
         if candidate is None:
             tx.jobs.add_candidate(_candidate(env, job))
         elif candidate.state not in (CandidateState.PENDING, CandidateState.VALIDATED):
-            return Refused(reason=f"this job ended before: {candidate.state}", candidate_state=candidate.state)
+            ended = find_case(env, tx, _question_of(candidate, CaseKind.QUARANTINED))
+            return Refused(
+                reason=f"this job ended before: {candidate.state}",
+                candidate_state=candidate.state,
+                case_id=ended.case_id if ended else None,
+            )
         now = env.clock.now_us()
         fence_holder(tx, view, now)
-        _record_fence(tx, view, now)
+        record_fence(tx, view, now)
         fence = view.fence + 1
         attempt, resumed = _next_attempt(tx, job.candidate_id, fence, now)
         tx.views.put(
@@ -125,7 +132,7 @@ def fence_all(env: Environment, tx: Transaction) -> list[str]:
     return fenced
 
 
-def _record_fence(tx: Transaction, view: ViewHead, now: int) -> None:
+def record_fence(tx: Transaction, view: ViewHead, now: int) -> None:
     """Write down that a lease which still ran was taken away. One further ahead than its TTL counts as expired."""
     if view.lease_attempt is None or not now < view.lease_until_us <= now + int(LEASE_TTL_S * 1_000_000):
         return
@@ -223,8 +230,10 @@ def store_failure(
     drafts: Sequence[Draft] = (),
     verdict: Verdict | None = None,
     ends: CandidateState | None = None,
-) -> None:
-    """Settle an attempt that gave no good draft; with `ends` the candidate's attempts are at their end."""
+) -> str | None:
+    """Settle an attempt that gave no good draft; with `ends` the candidate's attempts are at their end. Return the id
+    of the case that was opened: of a quarantined candidate, or a dead letter, which leaves its candidate pending.
+    """
     kept = tuple(_kept(draft) for draft in drafts)
     states = {CandidateState.QUARANTINED: AttemptState.QUARANTINED, CandidateState.REJECTED: AttemptState.REJECTED}
     with env.write() as tx:
@@ -238,9 +247,38 @@ def store_failure(
             draft_digest=record_digest(kept) if kept else None,
             verdict=_kept_verdict(verdict),
         )
+        case_id = None
         if tx.jobs.settle_attempt(settled, fence=attempt.fence, expected=AttemptState.RUNNING) and ends is not None:
             tx.jobs.set_candidate_state(attempt.candidate_id, ends)
+            case_id = _ask_about(env, tx, attempt.candidate_id, ends)
         _release(tx, attempt)
+    return case_id
+
+
+_CASES = {CandidateState.QUARANTINED: CaseKind.QUARANTINED, CandidateState.PENDING: CaseKind.DEAD_LETTER}
+
+
+def _ask_about(env: Environment, tx: Transaction, candidate_id: str, ends: CandidateState) -> str | None:
+    """Open the case of a candidate that ended badly, one for each (C13, C14)."""
+    candidate, kind = tx.jobs.candidate(candidate_id), _CASES.get(ends)
+    if candidate is None or kind is None:
+        return None
+    return ask(env, tx, _question_of(candidate, kind)).case_id
+
+
+def _question_of(candidate: Candidate, kind: CaseKind) -> Question:
+    """Return the question of a candidate that ended: on the summary that it was built on."""
+    plan = candidate.plan
+    base = replace(
+        UNWRITTEN_MAIN, name=candidate.view, generation=plan.base_generation, summary_no=plan.base_summary_no
+    )
+    return Question(kind=kind, view=base, reason=_ENDED[kind], subject=candidate.candidate_id)
+
+
+_ENDED = {
+    CaseKind.QUARANTINED: "the draft failed what it must not: see the attempt's verdict",
+    CaseKind.DEAD_LETTER: "the summarizer did not answer, however often it was asked",
+}
 
 
 def _kept(draft: Draft) -> Draft:

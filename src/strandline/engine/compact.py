@@ -19,6 +19,7 @@ from strandline.engine.claim import (
     store_failure,
     store_validated,
 )
+from strandline.engine.close_calls import close_overdue_calls
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.flow import Sleep, Summarize, Verb
 from strandline.engine.material import Material, Shown, judge, read_material, read_part
@@ -63,6 +64,7 @@ class _Run:
     attempts: list[Attempt] = field(default_factory=list)
     tokens_before: int | None = None
     activated: tuple[Job, Attempt, LineageEntry] | None = None
+    case_id: str | None = None
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -93,6 +95,7 @@ def compact(env: Environment, order: Order) -> Verb[CompactionOutcome]:
     if deadline_s is not None and not (isinstance(deadline_s, int | float) and 0 < deadline_s <= LEASE_TTL_S):
         raise InvalidInputError(f"deadline_s {deadline_s!r} lies outside 0..{LEASE_TTL_S:g}")
     run = _Run(env, order, env.clock.monotonic_s())
+    close_overdue_calls(env, order.view)
     for _ in range(REPLANS_MAX):
         with run.phase("plan"):
             job = plan_job(env, order)
@@ -103,6 +106,7 @@ def compact(env: Environment, order: Order) -> Verb[CompactionOutcome]:
         if not isinstance(result, Refused):
             return _outcome(run, *result)
         if result.candidate_state is not None:
+            run.case_id = result.case_id
             ended = _ENDED.get(result.candidate_state, CompactionResult.CONFLICT)
             return _outcome(
                 run, ended, f"{result.reason}; nothing is repeated until events, budget or summarizer change"
@@ -153,7 +157,9 @@ def _attempts(run: _Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refuse
             jitter=env.entropy.fraction(),
         )
         ends = decision.candidate_state if isinstance(decision, GiveUp) else None
-        store_failure(env, claimed.attempt, failure, str(failed), drafts=drafts, verdict=verdict, ends=ends)
+        run.case_id = store_failure(
+            env, claimed.attempt, failure, str(failed), drafts=drafts, verdict=verdict, ends=ends
+        )
         run.attempts.append(replace(claimed.attempt, failure=failure, failure_text=str(failed), verdict=verdict))
         if isinstance(decision, GiveUp):
             return decision.result, str(failed)
@@ -351,6 +357,7 @@ def _outcome(run: _Run, result: CompactionResult, reason: str) -> CompactionOutc
         summary=summary,
         attempts=tuple(run.attempts),
         reason=reason,
+        case_id=run.case_id,
         phases_ms=dict(run.phases_ms),
         duration_ms=round((env.clock.monotonic_s() - run.started_s) * 1_000, 3),
     )

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from heapq import nlargest
 
 from strandline.codec import decode_sightings, job_id, read_body
-from strandline.engine.cases import check_unblocked
+from strandline.engine.cases import check_unblocked, check_unquarantined
 from strandline.engine.environment import Environment
 from strandline.engine.read_context import first_set
 from strandline.engine.reading import (
@@ -90,7 +90,8 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
 
     Raises:
         ContextOverflowError, InvalidInputError: as `plan_compaction`.
-        UnreconciledSummaryError: the base stands under an open blocking case (I11).
+        UnreconciledSummaryError: the base stands under an open blocking case (I11), or too many candidates of the view
+            are quarantined for a compaction that nobody asked for (C13).
         CorruptRecordError: the base summary or the tail is not what was written.
     """
     with env.read() as tx:
@@ -108,6 +109,8 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
         before = (base.tokens if base else 0) + tail.tokens
         if order.when_tokens is not None and before < order.when_tokens:
             return NoJob(reason=f"{before} tokens, and compaction was asked for from {order.when_tokens}")
+        if order.when_tokens is not None:
+            check_unquarantined(env, tx, view)
         points = tail.places.points()
         plan = plan_compaction(
             view=view,

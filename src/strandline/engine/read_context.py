@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
 from strandline.codec import encode_text
+from strandline.engine.cases import Question, ask, case_on, find_case
 from strandline.engine.environment import PART_JOINT, Environment, part_tokens
 from strandline.engine.reading import find_view, read_view
-from strandline.engine.retrieve import Outgrown, Retrieval, dependency_text
+from strandline.engine.retrieve import Outgrown, Retrieval, dependency_text, divergences
 from strandline.errors import ContextOverflowError, InvalidInputError, SummaryReconciliationError
 from strandline.limits import CONTEXT_BUDGET_TOKENS, NEEDS_MAX
+from strandline.model.case import CaseKind
 from strandline.model.context import ContextPart, ContextView, NeedCounts, Omission, PartKind, Rung
 from strandline.model.event import Basis
 from strandline.model.register import OpenCall
@@ -48,6 +50,8 @@ class Context:
     omitted: tuple[Omission, ...]
     needs: NeedCounts
     open_calls: tuple[OpenCall, ...] = ()
+    divergences: Mapping[str, str] = field(default_factory=dict)  # needs that another reference meets (I17)
+    case_id: str | None = None  # the open case under which its summary stands (I11)
 
     @property
     def basis(self) -> Basis:
@@ -106,11 +110,18 @@ def read_context(env: Environment, view: str, budget: int | None, needs: Sequenc
             stored = tx.views.get(view)
             own = stored.budget if stored is not None else None
             tokens = check_budget(first_set(budget, own))
-            outgrown = Outgrown(needs)
+            reader = find_view(tx, view, str(env.scope))
+            instead = divergences(tx, needs, reader) if needs else {}
+            wanted = [instead.get(need, need) for need in needs]
+            outgrown = Outgrown(wanted)
             snapshot = read_view(env, tx, view, tokens, outgrown.take if needs else None)
-            context = _with_needs(env, tx, snapshot, outgrown, tokens, needs)
+            context = _with_needs(env, tx, snapshot, outgrown, tokens, wanted)
+            context = replace(context, divergences=instead, case_id=case_on(tx, reader))
     except (ContextOverflowError, SummaryReconciliationError) as error:
-        env.emit("context", {"scope": str(env.scope), "view": view, "rung": BLOCKED, "error": type(error).__name__})
+        if isinstance(error, ContextOverflowError) and error.needs:
+            error.case_id = _block(env, view)
+        told = {"scope": str(env.scope), "view": view, "rung": BLOCKED, "error": type(error).__name__}
+        env.emit("context", {**told, "case_id": error.case_id})
         raise
     env.emit(
         "context",
@@ -125,9 +136,25 @@ def read_context(env: Environment, view: str, budget: int | None, needs: Sequenc
             "tokens_omitted": sum(left.tokens for left in context.omitted),
             "rung": context.rung.value,
             "needs": asdict(context.needs),
+            "case_id": context.case_id,
         },
     )
     return context
+
+
+def _block(env: Environment, view: str) -> str:
+    """Open the case of a context whose needs can't be retrieved within the limits, or find it; return its id (C19)."""
+    with env.read() as tx:
+        there = find_case(env, tx, _blocked(env, tx, view))
+    if there is None:
+        with env.write() as tx:
+            there = ask(env, tx, _blocked(env, tx, view))
+    return there.case_id
+
+
+def _blocked(env: Environment, tx: Transaction, view: str) -> Question:
+    head = find_view(tx, view, str(env.scope))
+    return Question(kind=CaseKind.BLOCKED_CONTEXT, view=head, reason="what is needed exceeds the limits of retrieval")
 
 
 def _with_needs(

@@ -16,7 +16,7 @@ from strandline.model.view import ViewHead
 from strandline.ports import TokenCounter, Transaction
 from strandline.rules.branches import NOTHING_ABANDONED, Abandoned
 from strandline.rules.newest import NewestEvents
-from strandline.rules.register import Register, RegisterEvent
+from strandline.rules.register import NAMES_REFERENCES, Register, RegisterEvent
 from strandline.rules.rendering import shown_text
 
 UNWRITTEN_MAIN = ViewHead(view_id=1, name=DEFAULT_VIEW)
@@ -300,7 +300,7 @@ def register_event(event: Event) -> RegisterEvent:
         audience=event.audience,
         envelope=event.envelope,
         declared_ids=tuple(s.ref_id for s in decode_sightings(event.sightings) if s.declared)
-        if event.kind in (EventKind.PIN, EventKind.UNPIN)
+        if event.kind in NAMES_REFERENCES
         else (),
     )
 

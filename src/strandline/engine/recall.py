@@ -7,7 +7,7 @@ from itertools import islice
 from strandline.codec import encode_text, read_body
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.reading import abandoned_of, find_view, read_summary
-from strandline.engine.retrieve import sighted_events
+from strandline.engine.retrieve import divergences, sighted_events
 from strandline.errors import InvalidInputError
 from strandline.limits import RECALL_HITS_MAX
 from strandline.model.outcome import RecallHit
@@ -31,6 +31,7 @@ def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) 
         raise InvalidInputError(f"a limit of {limit} lies outside 1..{RECALL_HITS_MAX}")
     with env.read() as tx:
         reader = find_view(tx, view, str(env.scope))
+        instead = divergences(tx, [ref], reader).get(ref)
         found = sighted_events(tx, ref, reader, tx.log.head().revision, env.scope.workflow)
         left = abandoned_of(tx)
         return [
@@ -41,6 +42,7 @@ def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) 
                 text=read_body(event)[0],
                 declared=declared,
                 abandoned=event.seq in left,
+                instead=instead,
             )
             for event, declared in islice(found, limit)
         ]

@@ -5,18 +5,27 @@ Fence, choice and the restore's own entry are one transaction. Nothing is overwr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from strandline.codec import decode_json, leaf_text
+from strandline.engine.cases import Question, ask, case_on, find_case, name_case
 from strandline.engine.checkpoint import load_checkpoint
-from strandline.engine.claim import fence_all
+from strandline.engine.claim import fence_all, record_fence
 from strandline.engine.environment import Environment
 from strandline.engine.lineage import add_entry, check_entry, read_entries, summary_of
 from strandline.engine.read_context import Context, assemble_context, check_needs, first_set
-from strandline.engine.reading import abandoned_of, find_view, read_view
-from strandline.engine.retrieve import last_known
-from strandline.errors import ContextOverflowError, CorruptRecordError, SummaryReconciliationError
+from strandline.engine.reading import UNWRITTEN_MAIN, abandoned_of, find_view, read_view
+from strandline.engine.reconcile import answer_by_controller, check_controller, passed_over
+from strandline.engine.retrieve import divergences, last_known
+from strandline.errors import (
+    CompactionLineageError,
+    ContextOverflowError,
+    CorruptRecordError,
+    SummaryReconciliationError,
+)
+from strandline.limits import RECOVERY_ANSWERS_MAX
+from strandline.model.case import CaseKind
 from strandline.model.checkpoint import Checkpoint, CheckpointView
 from strandline.model.context import ContextView, PartKind
 from strandline.model.ids import check_name
@@ -30,7 +39,7 @@ from strandline.model.recovery import (
 )
 from strandline.model.register import OpenCall
 from strandline.model.view import ViewHead
-from strandline.ports import Transaction
+from strandline.ports import Controller, Transaction
 from strandline.rules.branches import Abandoned
 from strandline.rules.planning import check_budget
 from strandline.rules.recovery import missing_dependencies, resume_from_checkpoint, select_recovery_target
@@ -68,6 +77,11 @@ class Recovery:
     dry_run: bool = False
 
     @property
+    def divergences(self) -> Mapping[str, str]:
+        """The needs that another reference meets, by a divergence that was accepted: old to new (I17)."""
+        return self.context.divergences
+
+    @property
     def open_calls(self) -> tuple[OpenCall, ...]:
         """The tool calls without a result: answer each, or append `abandoned` for it."""
         return self.context.open_calls
@@ -83,10 +97,24 @@ class RecoveryRequest:
     budget: int | None
     dry_run: bool
     with_prior_state: bool
+    controller: Controller | None = None
+
+
+Refusal = SummaryReconciliationError | CompactionLineageError
+
+
+@dataclass(slots=True)
+class _Seen:
+    """How far a decision has come: what the case of a refusal names."""
+
+    view: str
+    checkpoint: LineageEntry | None = None
 
 
 def recover(env: Environment, request: RecoveryRequest) -> Recovery:
-    """Fence what is in flight, choose by the gate, check, and record; or fail closed.
+    """Fence what is in flight, choose by the gate, check, and record; or fail closed, with a case.
+
+    A controller is asked about the case of each refusal; what it leaves open is raised.
 
     Raises:
         SummaryReconciliationError: summary, checkpoint or a dependency is not what going on would need.
@@ -96,16 +124,96 @@ def recover(env: Environment, request: RecoveryRequest) -> Recovery:
     """
     check_name("checkpoint", request.name)
     check_needs(request.needs)
+    check_controller(request.controller)
     if request.dry_run:
-        with env.read() as tx:
-            return _decide(env, tx, request)
+        return _dry_run(env, request)
+    for _ in range(RECOVERY_ANSWERS_MAX):
+        outcome = _recover_once(env, request)
+        if isinstance(outcome, Recovery):
+            return outcome
+        if request.controller is None or outcome.case_id is None:
+            raise outcome
+        answer_by_controller(env, request.controller, outcome)
+    outcome = _recover_once(env, request)
+    if isinstance(outcome, Recovery):
+        return outcome
+    raise outcome
+
+
+def _dry_run(env: Environment, request: RecoveryRequest) -> Recovery:
+    """Decide and write nothing; a case that stands open already is named."""
+    seen = _Seen(request.view)
+    with env.read() as tx:
+        try:
+            return _decide(env, tx, request, seen)
+        except (SummaryReconciliationError, CompactionLineageError) as error:
+            question = _question(tx, seen, error)
+            there = None if question is None else find_case(env, tx, question)
+            if there is not None:
+                name_case(error, there)
+            raise
+
+
+def _recover_once(env: Environment, request: RecoveryRequest) -> Recovery | Refusal:
+    """Recover, or return the refusal whose case was opened in the same transaction, which keeps the fence too (I16).
+
+    What no answer could help, such as a reference that no event holds, opens no case: it is raised, and nothing is
+    written.
+    """
+    seen = _Seen(request.view)
+    outcome: Recovery | Refusal
     with env.write() as tx:
+        before = tx.views.all()
         fenced = fence_all(env, tx)
-        decided = _decide(env, tx, request)
-        entry = add_entry(tx, _entry(env, tx, decided, fenced))
-    recovered = replace(decided, lineage_seq=entry.lineage_seq)
-    env.emit("recovery", {"scope": str(env.scope), "kind": recovered.kind.value, "lineage_seq": entry.lineage_seq})
-    return recovered
+        try:
+            decided = _decide(env, tx, request, seen)
+            entry = add_entry(tx, _entry(env, tx, decided, fenced))
+            outcome = replace(decided, lineage_seq=entry.lineage_seq)
+        except (SummaryReconciliationError, CompactionLineageError) as error:
+            question = _question(tx, seen, error)
+            if question is None:
+                raise
+            for view in before:
+                record_fence(tx, view, env.clock.now_us())
+            name_case(error, ask(env, tx, question))
+            outcome = error
+    scope = str(env.scope)
+    if isinstance(outcome, Recovery):
+        env.emit("recovery", {"scope": scope, "kind": outcome.kind.value, "lineage_seq": outcome.lineage_seq})
+    else:
+        env.emit("case", {"scope": scope, "case_id": outcome.case_id, "error": type(outcome).__name__})
+    return outcome
+
+
+def _question(tx: Transaction, seen: _Seen, error: Refusal) -> Question | None:
+    """Return what a refusal asks the controller, or None where no answer could help (I11)."""
+    view = tx.views.get(seen.view) or UNWRITTEN_MAIN
+    if isinstance(error, CompactionLineageError):
+        refused = CaseKind.LINEAGE_REFUSAL
+        return Question(kind=refused, view=view, reason=refused.value, checkpoint=seen.checkpoint)
+    kind = _KINDS.get(ReconciliationReason(error.reason))
+    if kind is None or (error.missing_refs and error.last_known is None):
+        return None
+    ids = tx.refs.find(error.missing_refs)
+    return Question(
+        kind=kind,
+        view=view,
+        reason=error.reason,
+        checkpoint=seen.checkpoint,
+        missing_ids=tuple(ids[ref] for ref in error.missing_refs),
+        last_known=error.last_known,
+    )
+
+
+_KINDS = {
+    ReconciliationReason.NO_SUMMARY: CaseKind.GENERATION_MISMATCH,
+    ReconciliationReason.GENERATION_MISMATCH: CaseKind.GENERATION_MISMATCH,
+    ReconciliationReason.BEHIND_CHECKPOINT: CaseKind.GENERATION_MISMATCH,
+    ReconciliationReason.HALF_WRITTEN: CaseKind.CORRUPT_SUMMARY,
+    ReconciliationReason.CORRUPT_SUMMARY: CaseKind.CORRUPT_SUMMARY,
+    ReconciliationReason.CHECKPOINT_DIGEST: CaseKind.CHECKPOINT_DIGEST,
+    ReconciliationReason.DEPENDENCY_NOT_VERBATIM: CaseKind.MISSING_DEPENDENCY,
+}
 
 
 def _entry(env: Environment, tx: Transaction, decided: Recovery, fenced: list[str]) -> LineageEntry:
@@ -125,7 +233,7 @@ def _entry(env: Environment, tx: Transaction, decided: Recovery, fenced: list[st
     )
 
 
-def _decide(env: Environment, tx: Transaction, request: RecoveryRequest) -> Recovery:
+def _decide(env: Environment, tx: Transaction, request: RecoveryRequest, seen: _Seen) -> Recovery:
     head = tx.log.head()
     if (head.revision, head.lineage_seq) == (0, 0):
         raise SummaryReconciliationError(
@@ -137,15 +245,20 @@ def _decide(env: Environment, tx: Transaction, request: RecoveryRequest) -> Reco
             "workflow and store.",
         )
     chosen, newest = choose_checkpoint(tx, request.name, env.scope.workflow)
+    seen.checkpoint = chosen
     target = _load(env, tx, chosen) if chosen is not None else None
     basis = next((v for v in target.views if v.basis_revision is not None), None) if target else None
-    view_name = basis.view if basis else request.view
+    view_name = seen.view = basis.view if basis else request.view
     stored = tx.views.get(view_name)
     budget = check_budget(first_set(request.budget, stored.budget if stored else None))
     snapshot = _read_snapshot(env, tx, view_name, budget, target)
     context = assemble_context(snapshot, env.counter, budget)
     state = decode_json(target.state, f"checkpoint {target.lineage_seq}") if target else None
-    _check_resumable(env, tx, request, target, state, basis, snapshot, context)
+    reader = find_view(tx, view_name, str(env.scope))
+    instead = divergences(tx, request.needs, reader)
+    needs = [instead.get(need, need) for need in request.needs]
+    _check_resumable(env, tx, needs, reader, target, state, basis, snapshot, context)
+    context = replace(context, case_id=case_on(tx, reader), divergences=instead)
     restored = target is not None and not target.context_free
     if restored and basis is not None and basis.basis_revision is not None:
         context = _marked(context, basis.basis_revision)
@@ -159,7 +272,7 @@ def _decide(env: Environment, tx: Transaction, request: RecoveryRequest) -> Reco
         checkpoint_seq=target.lineage_seq if target else None,
         state=state,
         context=context,
-        prior_state=_prior(env, tx, newest) if request.with_prior_state and target is None else None,
+        prior_state=_prior(env, tx, newest, seen) if request.with_prior_state and target is None else None,
         dry_run=request.dry_run,
     )
 
@@ -174,12 +287,13 @@ def choose_checkpoint(tx: Transaction, name: str, workflow: str) -> tuple[Lineag
     """
     moves = {view.name: view.moved_lineage_seq for view in tx.views.all()}
     floor = min(moves.values(), default=0)
+    over = passed_over(tx, name)
     end = tx.log.head().lineage_seq + 1
     for _ in read_entries(tx, workflow, floor):  # proves each: a damaged one could hide the checkpoint to choose
         pass
     left = abandoned_of(tx)
     newest: list[LineageEntry] = []
-    passing = _gone_back_to(tx, name, moves)
+    passing: list[LineageEntry] = []
     for context_free in (False, True):
         before = end
         while (made := tx.lineage.newest_checkpoint(name, before, context_free=context_free)) is not None:
@@ -191,10 +305,12 @@ def choose_checkpoint(tx: Transaction, name: str, workflow: str) -> tuple[Lineag
                 break
             if not context_free and before <= floor:
                 break
-    return _newest(passing), _newest(newest)
+    passing = [made for made in passing if made.lineage_seq > max(over, default=0)]  # nor one before it: it is a replay
+    passing += [made for made in _gone_back_to(tx, name, moves) if made.lineage_seq not in over]
+    return _newest(passing), _newest(made for made in newest if made.lineage_seq not in over)
 
 
-def _newest(entries: Sequence[LineageEntry]) -> LineageEntry | None:
+def _newest(entries: Iterable[LineageEntry]) -> LineageEntry | None:
     return max(entries, key=lambda made: made.lineage_seq, default=None)
 
 
@@ -256,17 +372,17 @@ def _read_snapshot(env: Environment, tx: Transaction, view: str, budget: int, ta
 def _check_resumable(
     env: Environment,
     tx: Transaction,
-    request: RecoveryRequest,
+    needs: Sequence[str],
+    reader: ViewHead,
     target: Checkpoint | None,
     state: object,
     basis: CheckpointView | None,
     snapshot: ContextView,
     context: Context,
 ) -> None:
-    """Ask the pure rule whether the agent may go on (I16)."""
+    """Ask the pure rule whether the agent may go on (I16). References that no event holds are named first (I11)."""
     state_text = leaf_text(state) if target else ""
-    missing = missing_dependencies(request.needs, context.dependency_text, state_text)
-    reader = find_view(tx, snapshot.view, str(env.scope))
+    missing = missing_dependencies(needs, context.dependency_text, state_text)
     known = {ref: last_known(tx, ref, snapshot, reader, env.scope.workflow) for ref in missing}
     resume_from_checkpoint(
         ResumePoint(
@@ -282,7 +398,7 @@ def _check_resumable(
             state_text=state_text,
             last_known={ref: place for ref, place in known.items() if place is not None},
         ),
-        request.needs,
+        sorted(missing, key=lambda ref: known[ref] is not None),
     )
 
 
@@ -314,9 +430,10 @@ def _marked(context: Context, basis_revision: int) -> Context:
     return replace(context, parts=parts)
 
 
-def _prior(env: Environment, tx: Transaction, newest: LineageEntry | None) -> PriorState | None:
+def _prior(env: Environment, tx: Transaction, newest: LineageEntry | None, seen: _Seen) -> PriorState | None:
     if newest is None:
         return None
+    seen.checkpoint = newest
     made = _load(env, tx, newest)
     state = decode_json(made.state, f"checkpoint {made.lineage_seq}")
     return PriorState(turn=made.turn, lineage_seq=made.lineage_seq, state=state)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import Final
 
-from strandline.codec import leaf_text
+from strandline.codec import ERASED_TEXT, leaf_text
 from strandline.engine.environment import PART_JOINT, Environment
 from strandline.engine.reading import abandoned_of, check_sighted, find_view, read_one, to_source
 from strandline.errors import ContextOverflowError, LastKnown, SummaryReconciliationError
@@ -14,6 +14,7 @@ from strandline.limits import RETRIEVAL_EVENTS_MAX, RETRIEVAL_LOOKUPS_MAX, RETRI
 from strandline.model.context import ContextPart, ContextView, PartKind
 from strandline.model.event import Event, SourceEvent
 from strandline.model.recovery import ReconciliationReason
+from strandline.model.register import FactKind
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
 from strandline.rules.branches import NOTHING_ABANDONED, Abandoned
@@ -57,6 +58,30 @@ def sighted_events(
         if len(page) < SIGHTINGS_PAGE:
             return
         through_seq = page[-1][0] - 1
+
+
+def held_by(tx: Transaction, ref: str, reader: ViewHead, workflow: str) -> Event | None:
+    """Return the newest live event that holds a reference, that the reader may see, and whose body is there."""
+    found = sighted_events(tx, ref, reader, tx.log.head().revision, workflow, abandoned_of(tx))
+    return next((event for event, _ in found if event.body is not None), None)
+
+
+def divergences(tx: Transaction, refs: Sequence[str], reader: ViewHead) -> dict[str, str]:
+    """Return the references in whose place another was accepted, each with the last of its chain (I17)."""
+    if tx.log.head().epoch == 0:
+        return {}
+    found = {}
+    for ref, ref_id in tx.refs.find(list(refs)).items():
+        chain = [ref_id]
+        while True:
+            standing = tx.register.standing(FactKind.DIVERGENCE, str(chain[-1]))
+            following = next((int(fact.key.holder) for fact in standing if reader.reads(fact.audience)), chain[-1])
+            if following in chain:
+                break
+            chain.append(following)
+        if len(chain) > 1:
+            found[ref] = tx.refs.texts(chain[-1:]).get(chain[-1], ERASED_TEXT)
+    return found
 
 
 def last_known(tx: Transaction, ref: str, snapshot: ContextView, reader: ViewHead, workflow: str) -> LastKnown | None:

@@ -47,8 +47,17 @@ def revert(env: Environment, view: str, to_generation: int, *, by: str, why: str
     return reverted
 
 
-def revert_in(env: Environment, tx: Transaction, view_name: str, to_generation: int, *, by: str, why: str) -> Reverted:
-    """As `revert`, in a writing transaction that is open."""
+def revert_in(
+    env: Environment,
+    tx: Transaction,
+    view_name: str,
+    to_generation: int,
+    *,
+    by: str,
+    why: str,
+    case: Case | None = None,
+) -> Reverted:
+    """As `revert`, in a writing transaction that is open. `case` is the one that it answers; None: one is opened."""
     check_author(by, why)
     view = find_view(tx, view_name, str(env.scope))
     target = _target(env, tx, view, to_generation)
@@ -93,7 +102,7 @@ def revert_in(env: Environment, tx: Transaction, view_name: str, to_generation: 
             },
         ),
     )
-    case = _open_regression(env, tx, view, by=by, why=why)
+    case = case or _open_regression(env, tx, view, by=by, why=why)
     return Reverted(
         view=view.name,
         to_generation=to_generation,

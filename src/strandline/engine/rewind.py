@@ -52,13 +52,23 @@ def rewind_to_checkpoint(env: Environment, checkpoint_seq: int, *, by: str, why:
     """
     check_whole("checkpoint_seq", checkpoint_seq)
     with env.write() as tx:
-        found = tx.lineage.read(checkpoint_seq - 1, 1) if 0 < checkpoint_seq <= tx.log.head().lineage_seq else []
-        if not found or found[0].kind is not LineageKind.CHECKPOINT:
-            raise InvalidInputError(
-                f"lineage {checkpoint_seq} is no checkpoint", hint="`strandline lineage` lists the checkpoints."
-            )
-        done = rewind_in(env, tx, found[0].revision, by=by, why=why, checkpoint=found[0])
+        entry = find_checkpoint(tx, checkpoint_seq)
+        done = rewind_in(env, tx, entry.revision, by=by, why=why, checkpoint=entry)
     return _emitted(env, done)
+
+
+def find_checkpoint(tx: Transaction, checkpoint_seq: int) -> LineageEntry:
+    """Return the entry of a checkpoint.
+
+    Raises:
+        InvalidInputError: there is none at this place of the lineage.
+    """
+    found = tx.lineage.read(checkpoint_seq - 1, 1) if 0 < checkpoint_seq <= tx.log.head().lineage_seq else []
+    if not found or found[0].kind is not LineageKind.CHECKPOINT:
+        raise InvalidInputError(
+            f"lineage {checkpoint_seq} is no checkpoint", hint="`strandline lineage` lists the checkpoints."
+        )
+    return found[0]
 
 
 def _emitted(env: Environment, done: Rewound) -> Rewound:

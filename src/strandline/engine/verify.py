@@ -7,15 +7,18 @@ from dataclasses import replace
 
 from strandline.codec import record_digest, source_digest
 from strandline.engine.assemble import standing_refs
+from strandline.engine.cases import check_cases_whole
 from strandline.engine.checkpoint import check_checkpoint
 from strandline.engine.environment import Environment
 from strandline.engine.lineage import read_entries
 from strandline.engine.material import EMPTY_SOURCE
 from strandline.engine.reading import check_summary, read_summary
+from strandline.engine.reconcile import answer_key
 from strandline.engine.verify_log import LogFold, Notes, Progress, check_references, check_register, fold_log
 from strandline.errors import CorruptRecordError, StrandlineError
 from strandline.limits import VERIFY_PROBLEMS_MAX
 from strandline.model.candidate import AttemptState, CandidateState
+from strandline.model.case import CaseState
 from strandline.model.ids import Scope
 from strandline.model.lineage import MOVES, AbandonedRange, LineageEntry, LineageKind
 from strandline.model.outcome import Problem, VerifyReport
@@ -71,6 +74,7 @@ class _WorkflowCheck:
             self._jobs,
             self._checkpoints,
             self._foreign,
+            self._cases,
         )
         for check in checks:
             try:
@@ -230,6 +234,22 @@ class _WorkflowCheck:
         for lineage_seq in sorted(found.keys() | self._checkpointed.keys()):
             if found.get(lineage_seq) != self._checkpointed.get(lineage_seq):
                 self._say(f"checkpoint {lineage_seq}", "it is not the one that the lineage names")
+
+    def _cases(self, tx: Transaction) -> None:
+        """Every case is what was written, and each answer stands in the lineage, once (I11, I17)."""
+        check_cases_whole(tx)
+        for case in tx.cases.all():
+            place = f"case_file {case.case_id!r}"
+            entry = tx.lineage.by_op_key(answer_key(case.case_id))
+            if (case.state is CaseState.ANSWERED) != (entry is not None):
+                self._say(place, f"it is {case.state}, and the lineage does {'' if entry else 'not '}hold its answer")
+            elif entry is not None and (case.answered_seq, case.answer, case.by, case.why) != (
+                entry.lineage_seq,
+                entry.detail.get("answer"),
+                entry.by,
+                entry.why,
+            ):
+                self._say(place, "its answer is not the one in the lineage")
 
     def _foreign(self, tx: Transaction) -> None:
         """Every summary of another tool is what was kept."""

@@ -48,8 +48,8 @@ class CaseState(enum.StrEnum):
 class Case:
     """One open question. `view`, `generation` and `summary_no` name the summary that it is about.
 
-    References stand in it by number: their texts stand in one erasable place (C31). `missing_refs` and `escalated` are
-    not stored: they are filled in when the case is read.
+    References stand in it by number: their texts stand in one erasable place (C31). `missing_refs`, `logged` and
+    `escalated` are not stored: they are filled in when the case is read.
     """
 
     case_id: str
@@ -75,6 +75,7 @@ class Case:
     answered_us: int | None = None
     answered_seq: int | None = None  # lineage_seq of the answer
     missing_refs: tuple[str, ...] = ()
+    logged: bool = False  # live events hold every one of them
     escalated: bool = False  # open for longer than CASE_ESCALATES_S
 
     @property
@@ -133,4 +134,15 @@ class EffectCantTell:
 
 
 CaseAnswer = ReplayFromExact | AcceptDivergence | ReplayFromCheckpoint | Abandon | EffectDone | EffectNeverHappened
+
+ANSWER_NAMES: Final[Mapping[type, str]] = {
+    ReplayFromExact: "replay_from_exact",
+    AcceptDivergence: "accept_divergence",
+    ReplayFromCheckpoint: "replay_from_checkpoint",
+    Abandon: "abandon",
+    EffectDone: "effect_done",
+    EffectNeverHappened: "effect_never_happened",
+}
+"""What each answer is called, in the case and in the lineage."""
+
 ProbeAnswer = EffectDone | EffectNeverHappened | EffectCantTell

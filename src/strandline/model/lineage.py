@@ -20,6 +20,7 @@ class LineageKind(enum.StrEnum):
     REWIND = "rewind"
     FORK = "fork"
     DIVERGENCE = "divergence"
+    ANSWER = "answer"  # of a case, other than a divergence
     ERASURE = "erasure"
 
 

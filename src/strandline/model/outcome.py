@@ -48,6 +48,7 @@ class CompactionOutcome:
     summary: Summary | None
     attempts: tuple[Attempt, ...] = ()
     reason: str = ""
+    case_id: str | None = None  # of a quarantined candidate or a dead letter
     phases_ms: Mapping[str, float] = field(default_factory=dict)
     duration_ms: float = 0.0
 
@@ -133,6 +134,7 @@ class RecallHit:
     text: str
     declared: bool
     abandoned: bool = False  # by a rewind: it stands in no context any more (C22)
+    instead: str | None = None  # the reference that was accepted in the place of the one that was asked for (I17)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,16 @@
 from strandline.ports.decisions import CaseFacet, EffectFacet, PermitFacet
 from strandline.ports.log import KeyTakenError, LogFacet, RefFacet, RegisterFacet
 from strandline.ports.memory import CheckpointFacet, JobFacet, LineageFacet, SummaryFacet, ViewFacet
-from strandline.ports.outside import AsyncSummarizer, Clock, Entropy, Hook, Summarizer, SummaryRequest, TokenCounter
+from strandline.ports.outside import (
+    AsyncSummarizer,
+    Clock,
+    Controller,
+    Entropy,
+    Hook,
+    Summarizer,
+    SummaryRequest,
+    TokenCounter,
+)
 from strandline.ports.store import Store, Transaction
 
 __all__ = [
@@ -11,6 +20,7 @@ __all__ = [
     "CaseFacet",
     "CheckpointFacet",
     "Clock",
+    "Controller",
     "EffectFacet",
     "Entropy",
     "Hook",

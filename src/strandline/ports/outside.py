@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from strandline.model.candidate import Draft
+from strandline.model.case import Case, CaseAnswer
 from strandline.model.event import SourceEvent
 from strandline.model.summary import Anchor
 
@@ -103,6 +104,17 @@ class AsyncSummarizer(Protocol):
 
     async def summarize(self, request: SummaryRequest) -> Draft:
         """As `Summarizer.summarize`."""
+        ...
+
+
+@runtime_checkable
+class Controller(Protocol):
+    """Answers cases in place of a person, while a recovery waits (C21). `name` is written down as who answered."""
+
+    name: str
+
+    def decide(self, case: Case) -> CaseAnswer | None:
+        """Return an answer that fits the case, or None to leave it open."""
         ...
 
 

@@ -20,6 +20,7 @@ _LABELS = {
     FactKind.ARTIFACT: "artifact",
     FactKind.CALL: "outcome unknown",
     FactKind.PIN: "pinned",
+    FactKind.DIVERGENCE: "divergence",
 }
 _ORDER = list(_LABELS)
 _HEADINGS = (ANCHORS_HEADING.casefold(), OLDER_CALLS_HEADING.casefold())
@@ -98,7 +99,7 @@ def render_anchors(anchors: Sequence[Anchor]) -> str:
 
 def anchor_line(anchor: Anchor) -> str:
     """Write one anchor."""
-    subject = "" if anchor.key.kind is FactKind.PIN else f" {_flat(anchor.key.subject)}"
+    subject = "" if anchor.key.kind in (FactKind.PIN, FactKind.DIVERGENCE) else f" {_flat(anchor.key.subject)}"
     note = f" ({_flat(anchor.note)})" if anchor.note else ""
     text = f": {_no_anchor_inside(anchor.text)}" if anchor.text else ""
     return f"- {_LABELS[anchor.key.kind]}{subject}{note} [event {anchor.seq}]{text}"

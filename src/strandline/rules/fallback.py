@@ -21,6 +21,7 @@ _FACTS = frozenset(
         EventKind.RELEASE_ARTIFACT,
         EventKind.PIN,
         EventKind.UNPIN,
+        EventKind.DIVERGENCE,
     }
 )
 

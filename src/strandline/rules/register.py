@@ -19,6 +19,8 @@ _CLOSERS = {
     EventKind.RESOLVE: FactKind.ISSUE,
     EventKind.RELEASE_ARTIFACT: FactKind.ARTIFACT,
 }
+NAMES_REFERENCES = frozenset({EventKind.PIN, EventKind.UNPIN, EventKind.DIVERGENCE})
+"""Kinds of events whose declared references are what their facts are about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +148,8 @@ class Register:
             return self._pin(event)
         if kind is EventKind.UNPIN:
             return self._unpin(event)
+        if kind is EventKind.DIVERGENCE:
+            return self._diverge(event)
         return RegisterStep()
 
     # ------------------------------------------------------------------------------------------ calls
@@ -247,6 +251,22 @@ class Register:
         if not any(key in self._facts for key in keys):
             raise InvalidInputError("an unpin of a reference that is not pinned")
         return RegisterStep(ended=self._ending(event, keys))
+
+    def _diverge(self, event: RegisterEvent) -> RegisterStep:
+        """The second declared reference is accepted in the place of the first, until another is. Where a chain of such
+        led from the second back to the first, its last link ends: a reference never takes its own place.
+        """
+        old, new = (str(ref_id) for ref_id in event.declared_ids)
+        ended, at = self._divergences(old), new
+        while at != old and (links := self._divergences(at)):
+            at = links[0].holder
+            ended += links if at == old else ()
+        begun = self._fact(event, FactKey(kind=FactKind.DIVERGENCE, subject=old, holder=new))
+        return RegisterStep(ended=self._ending(event, ended), begun=(begun,))
+
+    def _divergences(self, ref_id: str) -> list[FactKey]:
+        self._load(FactKind.DIVERGENCE, ref_id)
+        return [k for k in self._facts if k.kind is FactKind.DIVERGENCE and k.subject == ref_id]
 
 
 def rewound(standing: Iterable[Fact], held: Iterable[Fact], revision: int, ordinal: int) -> RegisterStep:

@@ -36,6 +36,7 @@ CARRIED_KINDS: Final = frozenset(
         EventKind.RELEASE_ARTIFACT,
         EventKind.PIN,
         EventKind.UNPIN,
+        EventKind.DIVERGENCE,
     }
 )
 """Kinds whose current state the anchors tell; a quote of an old one could contradict it (I10)."""

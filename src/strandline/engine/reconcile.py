@@ -1,0 +1,345 @@
+"""Reconcile: answer a case, once, in the transaction that does what the answer says (I11, I17, C21)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from strandline.codec import encode_json, encode_text, keyed_hex
+from strandline.engine.append import LogWriter, prepare
+from strandline.engine.cases import as_read, check_cases_whole, get_case, stored_case
+from strandline.engine.environment import Environment, check_author
+from strandline.engine.family import ledger
+from strandline.engine.lineage import add_entry, check_entry, next_seq
+from strandline.engine.reading import find_view, read_one
+from strandline.engine.retrieve import held_by
+from strandline.engine.revert import revert_in
+from strandline.engine.rewind import find_checkpoint, rewind_in
+from strandline.errors import (
+    CaseAnsweredError,
+    CompactionLineageError,
+    CorruptRecordError,
+    InvalidInputError,
+    SummaryReconciliationError,
+)
+from strandline.limits import CASE_TEXT_CHARS_MAX
+from strandline.model import constructors
+from strandline.model.case import (
+    ANSWER_NAMES,
+    Abandon,
+    AcceptDivergence,
+    Case,
+    CaseAnswer,
+    CaseKind,
+    CaseState,
+    EffectDone,
+    EffectNeverHappened,
+    ReplayFromCheckpoint,
+    ReplayFromExact,
+)
+from strandline.model.effect import Effect, EffectState
+from strandline.model.event import Event, EventKind, NewEvent
+from strandline.model.ids import EVERYONE, Scope
+from strandline.model.lineage import LineageEntry, LineageKind
+from strandline.model.register import FactKind
+from strandline.ports import Controller, Transaction
+from strandline.rules.reconciling import check_answer, check_fits
+
+STRANDLINE = "strandline"  # the actor of events that an answer appends
+_PASSED_OVER = (CaseKind.CHECKPOINT_DIGEST, CaseKind.LINEAGE_REFUSAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """An answer that is being given."""
+
+    env: Environment
+    tx: Transaction
+    case: Case
+    answer: CaseAnswer
+    by: str
+    why: str
+
+    def append(self, *events: NewEvent) -> tuple[int, ...]:
+        """Append events in the name of Strandline, and return their seqs."""
+        prepared = [prepare(replace(event, actor=STRANDLINE), self.env.references) for event in events]
+        return LogWriter(self.env, self.tx).add(prepared).seqs
+
+    def held(self, ref: str) -> Event:
+        """Return the newest event that holds a reference.
+
+        Raises:
+            InvalidInputError: no live event that the view may read holds it verbatim.
+        """
+        reader = find_view(self.tx, self.case.view, str(self.env.scope))
+        event = held_by(self.tx, ref, reader, self.env.scope.workflow)
+        if event is None:
+            raise InvalidInputError(
+                f"no live event of {self.env.scope} holds {ref!r} verbatim; nothing was written",
+                hint="Append the value as an event first, where it comes from the outside; or give another answer.",
+            )
+        return event
+
+
+def reconcile(env: Environment, case_id: str, answer: CaseAnswer, *, by: str, why: str) -> Case:
+    """Answer a case. What the answer does, its entry in the lineage and the answered case are one transaction.
+
+    The first answer wins; the same answer, given again, returns the case as it was answered.
+
+    Raises:
+        InvalidInputError: no such case, an answer that does not fit it or can't be carried out; nothing was written.
+        CaseAnsweredError: it was answered before, and otherwise.
+    """
+    check_answer(answer)
+    check_author(by, why)
+    digest = _digest(env, answer)
+    with env.write() as tx:
+        case = as_read(env, tx, stored_case(env, tx, case_id))
+        if case.state is CaseState.ANSWERED:
+            return _answered_before(tx, case, digest)
+        check_fits(case, answer)
+        given = _Given(env=env, tx=tx, case=case, answer=answer, by=by, why=why)
+        accepts = isinstance(answer, AcceptDivergence)
+        detail = _carry_out(given)
+        entry = add_entry(
+            tx,
+            LineageEntry(
+                lineage_seq=0,
+                kind=LineageKind.DIVERGENCE if accepts else LineageKind.ANSWER,
+                op_key=answer_key(case_id),
+                revision=tx.log.head().revision,
+                at_us=env.clock.now_us(),
+                view=case.view,
+                by=by,
+                why=why,
+                detail={"case": case_id, "kind": case.kind.value, "answer": ANSWER_NAMES[type(answer)]}
+                | {"digest": digest, **detail},
+            ),
+        )
+        answered = replace(
+            case,
+            state=CaseState.ANSWERED,
+            answer=ANSWER_NAMES[type(answer)],
+            by=by,
+            why=why,
+            answered_us=entry.at_us,
+            answered_seq=entry.lineage_seq,
+            missing_refs=(),
+            logged=False,
+            escalated=False,
+        )
+        if not tx.cases.settle(answered):
+            raise AssertionError("a case was answered while the head was locked")
+        answered = as_read(env, tx, answered)
+    env.emit("answer", {"scope": str(env.scope), "case_id": case_id, "answer": answered.answer, "by": by})
+    return answered
+
+
+def answer_key(case_id: str) -> str:
+    """Return the op_key of the lineage entry that answers a case."""
+    return f"answer:{case_id}"
+
+
+def _digest(env: Environment, answer: CaseAnswer) -> str:
+    """Return what tells two answers apart, without what they say."""
+    said: list[object] = [ANSWER_NAMES[type(answer)]]
+    if isinstance(answer, AcceptDivergence):
+        said += [answer.old_ref, answer.new_ref]
+    if isinstance(answer, ReplayFromCheckpoint):
+        said.append(answer.checkpoint_seq)
+    if isinstance(answer, EffectDone):
+        said.append(answer.result)
+    return keyed_hex(env.store.digest_key, encode_json(said))
+
+
+def _answered_before(tx: Transaction, case: Case, digest: str) -> Case:
+    entry = tx.lineage.by_op_key(answer_key(case.case_id))
+    if entry is None:
+        raise CorruptRecordError("the lineage does not hold its answer", place=f"case_file {case.case_id!r}")
+    check_entry(tx, entry)
+    if entry.detail.get("digest") == digest:
+        return case
+    raise CaseAnsweredError(
+        f"the case {case.case_id} was answered by {case.by!r} with {case.answer}; nothing was written",
+        case_id=case.case_id,
+        answer=case.answer,
+        by=case.by,
+    )
+
+
+def _carry_out(given: _Given) -> Mapping[str, object]:
+    """Do what an answer says, and return what the lineage tells of it beside the answer."""
+    answer = given.answer
+    if isinstance(answer, AcceptDivergence):
+        return _diverge(given, answer)
+    if isinstance(answer, ReplayFromCheckpoint):
+        return _to_checkpoint(given, answer.checkpoint_seq)
+    if given.case.kind is CaseKind.EFFECT_UNKNOWN:
+        return _settle_effect(given)
+    if isinstance(answer, ReplayFromExact):
+        return _replay(given)
+    return {}
+
+
+# ---------------------------------------------------------------------------------------------- replay from exact
+
+
+def _replay(given: _Given) -> Mapping[str, object]:
+    case = given.case
+    if case.kind is CaseKind.MISSING_DEPENDENCY:
+        held = [given.held(ref) for ref in case.missing_refs]
+        pins = [
+            replace(
+                constructors.pin(ref, f"{ref} replayed from event {event.seq} (case {case.case_id})"),
+                audience=None if event.audience == EVERYONE else event.audience,
+            )
+            for ref, event in zip(case.missing_refs, held, strict=True)
+        ]
+        return {"events": [event.seq for event in held], "pins": list(given.append(*pins))}
+    if case.kind is CaseKind.CORRUPT_SUMMARY or case.kind is CaseKind.REGRESSION:
+        return _back_to_good(given)
+    if case.kind in _PASSED_OVER:
+        return {"passed_over": case.checkpoint_seq}
+    return {}
+
+
+def _back_to_good(given: _Given) -> Mapping[str, object]:
+    """Point the view to the newest verified generation before the bad one; where that is active no more, do nothing."""
+    env, tx, case = given.env, given.tx, given.case
+    view = find_view(tx, case.view, str(env.scope))
+    if view.summary_no != case.summary_no or view.summary_no == 0:
+        return {}
+    for generation in range(view.generation - 1, -1, -1):
+        try:
+            done = revert_in(env, tx, view.name, generation, by=given.by, why=given.why, case=case)
+        except (InvalidInputError, CorruptRecordError):  # bad or damaged itself: nothing was written
+            continue
+        return {"to_generation": generation, "generation": done.generation}
+    raise CorruptRecordError("no generation before it can be read", place=f"view {view.name!r} of {env.scope}")
+
+
+def passed_over(tx: Transaction, name: str) -> set[int]:
+    """Return the checkpoints of a name that answers said to pass over."""
+    if tx.log.head().cases == 0:
+        return set()
+    check_cases_whole(tx)
+    exact = ANSWER_NAMES[ReplayFromExact]
+    return {
+        case.checkpoint_seq
+        for case in tx.cases.all()
+        if case.kind in _PASSED_OVER
+        and case.answer == exact
+        and case.checkpoint_name == name
+        and case.checkpoint_seq is not None
+    }
+
+
+def _to_checkpoint(given: _Given, checkpoint_seq: int) -> Mapping[str, object]:
+    """Begin a branch at a checkpoint's revision, on which its state may be restored (I17)."""
+    entry = find_checkpoint(given.tx, checkpoint_seq)
+    done = rewind_in(given.env, given.tx, entry.revision, by=given.by, why=given.why, checkpoint=entry)
+    return {"checkpoint": checkpoint_seq, "to": done.to_revision, "branch": done.branch}
+
+
+# ---------------------------------------------------------------------------------------------- divergence
+
+
+def _diverge(given: _Given, answer: AcceptDivergence) -> Mapping[str, object]:
+    """Append the divergence, in the epoch that its own entry begins."""
+    tx, old, new = given.tx, answer.old_ref, answer.new_ref
+    encode_text(new, "the new reference")
+    held = [given.held(ref) for ref in (old, new)]
+    audiences = {event.audience for event in held} - {EVERYONE}
+    if len(audiences) > 1:
+        raise InvalidInputError(f"{old!r} and {new!r} stand in events of different audiences: {sorted(audiences)}")
+    tx.log.set_head(replace(tx.log.head(), epoch=next_seq(tx)))
+    said = NewEvent(
+        kind=EventKind.DIVERGENCE,
+        body=f"{new} takes the place of {old} as a new fact, accepted by {given.by}: {given.why}",
+        audience=next(iter(audiences), None),
+        refs=(old, new),
+    )
+    ids = tx.refs.find([old, new])
+    (seq,) = given.append(said)
+    return {"event": seq, "old": ids[old], "new": ids[new], "events": [event.seq for event in held]}
+
+
+# ---------------------------------------------------------------------------------------------- effects
+
+
+def _settle_effect(given: _Given) -> Mapping[str, object]:
+    """Settle the effect of a case in the ledger that the family shares."""
+    root, key = ledger(given.tx), given.case.subject
+    effect = root.effects.get(key)
+    if effect is None:
+        raise CorruptRecordError("the effect of an open case is missing", place=f"effect {key!r}")
+    state, result_seq = EffectState.ABANDONED, None
+    if isinstance(given.answer, EffectNeverHappened):
+        state = EffectState.FAILED
+    elif not isinstance(given.answer, Abandon):
+        state, result_seq = EffectState.DONE, _result_of(given, effect)
+    settled = replace(effect, state=state, result_seq=result_seq, settled_us=given.env.clock.now_us())
+    if effect.state is not EffectState.UNKNOWN or not root.effects.settle(
+        settled, expected=EffectState.UNKNOWN, attempt=effect.attempt
+    ):
+        raise InvalidInputError(f"the effect {key!r} is {effect.state}, not unknown; nothing was written")
+    return {"effect": state.value, "result": result_seq}
+
+
+def _result_of(given: _Given, effect: Effect) -> int:
+    """Return the event that holds the result: appended now, or the one that the log holds already."""
+    if effect.workflow != given.env.scope.workflow:
+        env = replace(given.env, scope=Scope(tenant=given.env.scope.tenant, workflow=effect.workflow))
+        given = replace(given, env=env, tx=given.tx.relative(effect.workflow))
+    call = read_one(given.tx, effect.call_seq, effect.workflow)
+    call_id = call.envelope.call_id or ""
+    if isinstance(given.answer, EffectDone):
+        return given.append(constructors.tool_result(call_id, given.answer.result))[0]
+    fact = given.tx.register.newest(FactKind.CALL, call_id)
+    if fact is None or fact.source_seq != effect.call_seq or fact.through_seq is None:
+        raise InvalidInputError(
+            f"the log holds no result of the call {call_id!r} (event {effect.call_seq}); nothing was written",
+            hint="Find out at the other side, then answer effect-done or effect-never-happened.",
+        )
+    return fact.through_seq + 1
+
+
+# ---------------------------------------------------------------------------------------------- controllers
+
+
+def check_controller(controller: Controller | None) -> None:
+    """Refuse what can decide nothing.
+
+    Raises:
+        InvalidInputError: it has no method `decide`.
+    """
+    if controller is not None and not callable(getattr(controller, "decide", None)):
+        raise InvalidInputError(f"a {type(controller).__name__} is no controller: it has no method decide(case)")
+
+
+def answer_by_controller(
+    env: Environment, controller: Controller, refusal: SummaryReconciliationError | CompactionLineageError
+) -> None:
+    """Ask a controller about the case of a refusal, and give its answer.
+
+    Raises:
+        SummaryReconciliationError, CompactionLineageError: the refusal itself, where the case stays open: the
+            controller leaves it open, fails, or answers what does not fit; its hint names the fault.
+    """
+    name = getattr(controller, "name", None)
+    who = name if isinstance(name, str) and name.strip() else f"controller:{type(controller).__name__}"
+    case_id = str(refusal.case_id)
+    try:
+        answer = controller.decide(get_case(env, case_id))
+    except Exception as fault:
+        refusal.hint += f" The controller {who[:CASE_TEXT_CHARS_MAX]} failed: {type(fault).__name__}: {fault}"
+        raise refusal from fault
+    if answer is None:
+        raise refusal
+    try:
+        reconcile(env, case_id, answer, by=who, why="decided during a recovery")
+    except CaseAnsweredError:  # by somebody else, meanwhile: what they decided is seen when it is tried again
+        return
+    except (InvalidInputError, CorruptRecordError) as fault:
+        refusal.hint += f" The controller {who[:CASE_TEXT_CHARS_MAX]} gave an answer that can't be taken: {fault}"
+        raise refusal from fault
