@@ -248,7 +248,7 @@ def test_recover_refused_says_what_is_missing(answer: Any, run: Run, compacted: 
     assert (error["summary_generation"], error["checkpoint_turn"], error["missing_ref"]) == (1, 17, gone["ref"])
     assert error["last_known"].keys() == {"seq", "generation_dropped", "event_kind"}
     assert (error["last_known"]["seq"], error["last_known"]["generation_dropped"]) == (gone["last_seq"], 1)
-    assert error["case_id"] is None
+    assert answer("cases")["cases"][0]["case_id"] == error["case_id"]
     human = run("recover", "--needs", gone["ref"])
     assert human.exit_code == 3
     assert human.stdout == ""
@@ -269,10 +269,11 @@ def test_the_hint_of_a_refusal_is_the_way_out_as_it_stands(answer: Any, run: Run
     answer("append", "-", *where, stdin=lines)
     answer("compact", *where, "--budget", 800)
     hint = answer("recover", *where, "--needs", ref, code=3)["error"]["hint"]
-    recall, pin = (shlex.split(command) for command in re.findall("`strandline (.*?)`", hint))
+    recall, exact, _, pin = (shlex.split(command) for command in re.findall("`strandline (.*?)`", hint))
     assert [hit["seq"] for hit in answer(recall[0], *recall[1:])["hits"]] == [1]
-    answer(*pin)
+    assert answer(*exact)["case"]["answer"] == "replay_from_exact"
     assert answer("recover", *where, "--needs", ref)["kind"] == "replay"
+    assert answer(*pin)["added"] == 1
     answer("append", *where, "--kind", "unpin", f"--ref={ref}", "--text", "done")
 
 
@@ -282,6 +283,93 @@ def test_the_way_out_names_only_what_is_not_usual(answer: Any, run: Run, compact
     hint = answer("recover", "--needs", gone, code=3)["error"]["hint"]
     assert f"`strandline recall --workflow api-tests -- {gone}`" in hint
     assert f"`strandline append --workflow api-tests --kind pin --ref {gone}`" in hint
+    assert re.search("`strandline reconcile --workflow api-tests [0-9a-f]{32} replay-from-exact --by", hint)
+    assert "reconcile" not in answer("recover", "--needs", gone[:-1] + "-x", "--dry-run", code=3)["error"]["hint"]
+
+
+@pytest.fixture
+def open_question(answer: Any, compacted: dict[str, Any]) -> dict[str, Any]:
+    """Let a recovery be refused, and return its error."""
+    known = json.dumps(answer("context"))
+    gone = next(entry["ref"] for entry in answer("manifest")["dropped"] if entry["ref"] not in known)
+    error: dict[str, Any] = answer("recover", "--needs", gone, code=3)["error"]
+    return error
+
+
+def test_compact_and_context_name_the_case_that_recover_opened(
+    answer: Any, run: Run, open_question: dict[str, Any]
+) -> None:
+    """I11: exit 3 with the same case_id; a context can still be read, and says so."""
+    error = answer("compact", "--budget", 2000, code=3)["error"]
+    assert (error["type"], error["case_id"]) == ("UnreconciledSummaryError", open_question["case_id"])
+    assert "`strandline cases --workflow api-tests`" in error["hint"]
+    assert answer("context")["case_id"] == open_question["case_id"]
+    assert "stands under the open case" in run("context").stderr + run("context").stdout
+
+
+def test_cases_lists_and_reconcile_answers(answer: Any, run: Run, open_question: dict[str, Any]) -> None:
+    case_id, ref = open_question["case_id"], open_question["missing_ref"]
+    (case,) = answer("cases")["cases"]
+    assert (case["case_id"], case["state"], case["missing_refs"]) == (case_id, "open", [ref])
+    assert (case["blocking"], case["escalated"], case["logged"]) == (True, False, True)
+    shown = run("cases").stdout
+    assert f"{case_id}  missing_dependency  open, blocks" in shown
+    assert ref in shown
+    said = ("--by", "ann", "--why", "still so")
+    done = answer("reconcile", case_id, "replay-from-exact", *said)["case"]
+    assert (done["state"], done["answer"], done["by"], done["why"]) == (
+        "answered",
+        "replay_from_exact",
+        "ann",
+        "still so",
+    )
+    assert answer("recover", "--needs", ref)["kind"] == "replay"
+    assert answer("cases")["cases"] == []
+    assert [found["case_id"] for found in answer("cases", "--all")["cases"]] == [case_id]
+    error = answer("reconcile", case_id, "abandon", *said, code=6)["error"]
+    assert (error["type"], error["answer"], error["by"]) == ("CaseAnsweredError", "replay_from_exact", "ann")
+    assert "replay_from_exact by ann" in run("cases", "--all").stdout
+
+
+def test_an_accepted_divergence_is_shown(answer: Any, run: Run, open_question: dict[str, Any]) -> None:
+    ref = open_question["missing_ref"]
+    answer("append", "--text", "made anew", "--ref", "bucket-new1")
+    said = ("--by", "ann", "--why", "made anew")
+    answer("reconcile", open_question["case_id"], "accept-divergence", ref, "bucket-new1", *said)
+    assert answer("recover", "--needs", ref)["divergences"] == {ref: "bucket-new1"}
+    assert answer("context", "--needs", ref)["divergences"] == {ref: "bucket-new1"}
+    assert answer("recall", "--", ref)["hits"][0]["instead"] == "bucket-new1"
+    assert f"bucket-new1, accepted in the place of {ref}" in run("recover", "--needs", ref).stderr
+    assert f"bucket-new1 was accepted in the place of {ref}" in run("recall", "--", ref).stdout
+
+
+def test_recover_by_a_policy(answer: Any, open_question: dict[str, Any]) -> None:
+    ref = open_question["missing_ref"]
+    assert answer("recover", "--needs", ref, "--policy", "replay-when-logged")["kind"] == "replay"
+    (case,) = answer("cases", "--all")["cases"]
+    assert (case["case_id"], case["by"]) == (open_question["case_id"], "policy:replay-when-logged")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["retry"], "'retry' is no answer; these are: replay-from-exact, "),
+        (["accept-divergence", "a-1"], "takes 2 words behind it, not 1"),
+        (["abandon", "now"], "takes 0 words behind it, not 1"),
+        (["replay-from-checkpoint", "x"], "no lineage_seq"),
+        (["replay-from-checkpoint", "1"], "is no checkpoint"),
+        (["effect-done", "{"], "is no JSON"),
+        (["effect-done", "1"], "EffectDone is no answer to a case of kind missing_dependency"),
+    ],
+    ids=" ".join,
+)
+def test_an_answer_that_can_not_be_is_a_usage_error(
+    answer: Any, open_question: dict[str, Any], words: list[str], said: str
+) -> None:
+    error = answer("reconcile", open_question["case_id"], *words, "--by", "ann", "--why", "x", code=2)["error"]
+    assert said in error["message"]
+    assert answer("cases")["cases"][0]["state"] == "open"
+    assert answer("reconcile", "nobody", "abandon", "--by", "ann", "--why", "x", code=2)["error"]["hint"]
 
 
 def test_a_checkpoint_of_another_generation_is_refused(answer: Any, compacted: dict[str, Any]) -> None:
@@ -734,6 +822,8 @@ def test_a_budget_below_the_mandatory_facts_is_an_error(answer: Any) -> None:
         (errors.SummaryReconciliationError("m", summary_generation=1, checkpoint_turn=None, reason="r"), 3),
         (errors.UnreconciledSummaryError("m", case_id="c"), 3),
         (errors.CompactionLineageError("m"), 4),
+        (errors.EffectUnknownError("m", key="k", case_id="c"), 3),
+        (errors.CaseAnsweredError("m", case_id="c", answer="abandon", by="ann"), 6),
         (errors.MalformedDraftError(), 5),
         (errors.TransientSummarizerError(), 75),
         (errors.IdempotencyConflictError("m", key="k", seq=1), 6),

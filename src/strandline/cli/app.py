@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from strandline.cli.append import append
 from strandline.cli.bench import app as bench
+from strandline.cli.cases import cases, reconcile
 from strandline.cli.checkpoint import checkpoint
 from strandline.cli.command import FILE_STEM, ONLY_WORKFLOW, command
 from strandline.cli.compact import compact
@@ -78,6 +79,8 @@ app.command("compare")(command(compare, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
 for verb in (context, checkpoint, recover, recall, manifest):
     app.command(verb.__name__)(command(verb, unused=("refs_config",)))
 app.command("lineage")(command(lineage, unused=("view", "refs_config")))
+app.command("cases")(command(cases, unused=("view", "refs_config")))
+app.command("reconcile")(command(reconcile, unused=("view",)))
 app.command("revert")(command(revert, unused=("refs_config",)))
 app.command("report-regression")(command(report_regression, unused=("refs_config",)))
 app.command("refs")(refs)

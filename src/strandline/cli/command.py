@@ -17,7 +17,13 @@ import typer
 from strandline.cli.failures import report_described
 from strandline.cli.output import emit, facts_of, tell, to_json
 from strandline.cli.reference_rules import rules_of
-from strandline.errors import InvalidInputError, SummaryReconciliationError, TenantScopeError
+from strandline.errors import (
+    CompactionLineageError,
+    InvalidInputError,
+    SummaryReconciliationError,
+    TenantScopeError,
+    UnreconciledSummaryError,
+)
 from strandline.limits import CONTEXT_BUDGET_TOKENS, CONTEXT_BUDGET_TOKENS_MIN
 from strandline.model.ids import DEFAULT_TENANT, DEFAULT_VIEW, check_name
 
@@ -77,6 +83,7 @@ FILE_STEM: Final = "the file's name without suffix"
 _STORE_HELP: Final = "The store: a path, or sqlite:///PATH."
 _NO_STORE_HINT: Final = "`strandline import FILE` or `append` makes it; or name another with --store."
 _NO_WORKFLOW_HINT: Final = "Name another with --workflow or --tenant; `strandline import FILE` or `append` makes one."
+_OTHER_ANSWERS: Final = "Other answers: `strandline reconcile --help`."
 _NAMES_SHOWN_MAX: Final = 20
 _BUDGET_HELP: Final = f"Tokens of the context, at most.  [default: {CONTEXT_BUDGET_TOKENS}]"
 _REFS_CONFIG_HELP: Final = "Rules for references, TOML or JSON; the same wherever events are added or compacted."
@@ -124,24 +131,36 @@ class Target:
                 tell("warning", f"{said}; it is taken as empty")
             try:
                 yield workflow
-            except SummaryReconciliationError as error:
-                error.hint = self._way_out(error) or error.hint
+            except (SummaryReconciliationError, CompactionLineageError, UnreconciledSummaryError) as error:
+                error.hint = self._way_out(error)
                 raise
 
-    def _way_out(self, error: SummaryReconciliationError) -> str:
-        """Return the commands that answer a refusal for want of a reference, where an event holds it."""
-        if error.missing_ref is None or error.last_known is None:
-            return ""
+    def command(self, words: str) -> str:
+        """Return a command line on this same workflow, as it can be typed."""
         given = {"store": self.store, "tenant": self.tenant, "workflow": self.workflow}
         usual = {"store": os.environ.get("STRANDLINE_STORE") or "strandline.db", "tenant": DEFAULT_TENANT}
         where = "".join(
             f" --{name} {shlex.quote(str(value))}" for name, value in given.items() if value != usual.get(name)
         )
+        verb, _, rest = words.partition(" ")
+        return f"strandline {verb}{where} {rest}".rstrip()
+
+    def _way_out(self, error: SummaryReconciliationError | CompactionLineageError | UnreconciledSummaryError) -> str:
+        """Return the commands that answer a refusal, as they can be typed."""
+        exact = self.command(f"reconcile {error.case_id} replay-from-exact --by WHO --why TEXT")
+        if isinstance(error, UnreconciledSummaryError):
+            see, any_answer = self.command("cases"), exact.replace("replay-from-exact", "ANSWER")
+            return f"See it: `{see}`. Answer it: `{any_answer}`. Nothing was written."
+        if isinstance(error, CompactionLineageError) or error.missing_ref is None or error.last_known is None:
+            return error.hint if error.case_id is None else f"Answer the case: `{exact}`. {_OTHER_ANSWERS}"
         ref = shlex.quote(error.missing_ref)
-        pin = f"--ref={ref}" if ref.startswith("-") else f"--ref {ref}"
+        read = f"Read it: `{self.command(f'recall -- {ref}')}`. If it still holds, "
+        pin = self.command(f"append --kind pin {'--ref=' if ref.startswith('-') else '--ref '}{ref}")
+        if error.case_id is None:  # a dry run
+            return f"{read}pin it: `{pin}`. Then run this again. Nothing was overwritten."
         return (
-            f"Read it: `strandline recall{where} -- {ref}`. If it still holds, pin it: "
-            f"`strandline append{where} --kind pin {pin}`. Then run this again. Nothing was overwritten."
+            f"{read}answer the case, which pins it: `{exact}`. Then run this again. {_OTHER_ANSWERS} "
+            f"`{pin}` alone leaves the case open. Nothing was overwritten."
         )
 
     def _there_is(self, db: Strandline, held: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ _SALVAGE_HINT: Final = (
 )
 _FIELDS: Final = (
     "outcome reason view revision generation watermark lineage_seq depth tokens_before tokens_after summary_tokens"
-    " tail_tokens token_counter refs_seen refs_verbatim refs_dropped refs_unaccounted summary_id"
+    " tail_tokens token_counter refs_seen refs_verbatim refs_dropped refs_unaccounted summary_id case_id"
 )
 
 
@@ -76,7 +76,7 @@ def compact(
     return Answer(
         value=value,
         heading=f"generation {done.generation} activated" if done.outcome == "activated" else ended,
-        facts=[("reason", done.reason), imported_fact, *_facts(done, duration_ms)],
+        facts=[("reason", done.reason), ("case", done.case_id), imported_fact, *_facts(done, duration_ms)],
         error=error if failed else {},
         code=0 if not failed else CONFLICT if done.outcome == "conflict" else REJECTED,
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Form = Literal["text", "openai", "anthropic"]
 Format = Annotated[Form, typer.Option("--format", help="Text, or the messages for a provider.")]
-_FIELDS: Final = "view revision generation watermark tokens budget token_counter rung needs omitted"
+_FIELDS: Final = "view revision generation watermark tokens budget token_counter rung needs omitted divergences case_id"
 _PART_FIELDS: Final = "kind from_seq through_seq tokens text since_checkpoint"
 
 
@@ -45,7 +45,8 @@ def _part_object(part: ContextPart) -> dict[str, object]:
 def provenance(read: Context) -> list[str]:
     """Return what a context is made of, and what it leaves out."""
     rung = f", rung {read.rung}" if read.rung != "whole" else ""
-    said = [f"basis {read.generation}@{read.revision}, {read.tokens:,} of {read.budget:,} tokens{rung}"]
+    said = [f"its summary stands under the open case {read.case_id}"] if read.case_id is not None else []
+    said += [f"basis {read.generation}@{read.revision}, {read.tokens:,} of {read.budget:,} tokens{rung}"]
     for kind in dict.fromkeys(part.kind for part in read.parts):
         parts = [part for part in read.parts if part.kind is kind]
         what = kind if kind in ("anchors", "ledger") else count(len(parts), kind)

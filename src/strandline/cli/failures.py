@@ -22,7 +22,9 @@ _USAGE_ERROR, _CLICK_EXCEPTION = typer.BadParameter.__mro__[1:3]  # typer export
 _CODES: Final[tuple[tuple[type[BaseException], int], ...]] = (  # the first that fits
     (errors.SummaryReconciliationError, 3),
     (errors.UnreconciledSummaryError, 3),
+    (errors.EffectUnknownError, 3),
     (errors.CompactionLineageError, 4),
+    (errors.CaseAnsweredError, CONFLICT),
     (errors.TransientSummarizerError, 75),
     (errors.SummarizerError, REJECTED),
     (errors.IdempotencyConflictError, CONFLICT),

@@ -32,6 +32,9 @@ def recall(target: Target, ref: Ref, limit: Limit = RECALL_HITS_MAX) -> Answer:
     return Answer(
         value={"ref": ref, "hits": plain(hits)},
         heading=f"{count(len(hits), 'event')} with {ref!r}{more}" if hits else f"no event holds {ref!r}",
+        facts=[("instead", f"{hits[0].instead} was accepted in the place of {ref}")]
+        if hits and hits[0].instead
+        else [],
         text="".join(f"\n{_shown(hit, ref)}\n" for hit in hits).removesuffix("\n"),
     )
 

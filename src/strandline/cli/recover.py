@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -14,11 +14,15 @@ from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.lineage import MOVES, LineageEntry, LineageKind
 
 if TYPE_CHECKING:
-    from strandline import Recovery
+    from strandline import Controller, Recovery
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Decide, and write nothing.")]
 Prior = Annotated[bool, typer.Option("--prior-state", help="On replay, print the newest state too; it is stale.")]
-_FIELDS: Final = "kind name lineage_seq generation revision turn checkpoint_seq state prior_state dry_run"
+Policy = Annotated[
+    Literal["replay-when-logged"] | None,
+    typer.Option(metavar="NAME", help="Who answers cases: replay-when-logged takes missing refs from the log."),
+]
+_FIELDS: Final = "kind name lineage_seq generation revision turn checkpoint_seq state prior_state dry_run divergences"
 _ANSWER: Final = (
     "An open call may or may not have had its effect. Look, then append what came of it: `strandline append -` with "
     '{"kind": "tool_result", "call_id": …, "content": …}, or {"kind": "abandoned", "call_id": …} if nobody will know.'
@@ -32,13 +36,21 @@ def recover(
     budget: Budget = None,
     dry_run: DryRun = False,
     prior_state: Prior = False,
+    policy: Policy = None,
 ) -> Answer:
     """Restore the newest valid checkpoint, or replay.
 
     Prints the state on stdout, and nothing there if none is restored; what happened and why, on stderr.
     """
     with target.open(may_be_new=True) as workflow, as_usage():
-        found = workflow.recover(needs or (), name=name, budget=budget, dry_run=dry_run, prior_state=prior_state)
+        found = workflow.recover(
+            needs or (),
+            name=name,
+            budget=budget,
+            controller=_controller(policy),
+            dry_run=dry_run,
+            prior_state=prior_state,
+        )
         entries = workflow.lineage() if found.turn is None else []
     restored, why, hints = found.kind == "restore", "", [_ANSWER] if found.open_calls else []
     if restored:
@@ -60,12 +72,20 @@ def recover(
             ("checkpoint", f"lineage {found.checkpoint_seq}" if found.checkpoint_seq is not None else ""),
             ("since then", count(since, "event") + " that the state does not know" if restored else ""),
             *((" " if i else "context", said) for i, said in enumerate(provenance(found.context))),
+            *(("instead", f"{new}, accepted in the place of {old}") for old, new in found.divergences.items()),
             *(("open call", f"{call.call_id}: tool {call.tool}, event {call.seq}") for call in found.open_calls),
         ],
         text=_states(found),
         text_alone=True,
         hint=" ".join(hints),
     )
+
+
+def _controller(policy: str | None) -> Controller | None:
+    """Return the controller that a policy is; `recover` answers by it."""
+    import strandline
+
+    return None if policy is None else strandline.ReplayWhenLogged()
 
 
 def _states(found: Recovery) -> str:

@@ -1,0 +1,107 @@
+"""`strandline cases` and `strandline reconcile`: the questions that are open, and their answers (C21)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from strandline.cli.command import Answer, Target, as_usage
+from strandline.cli.output import at, count, pick, table_of
+
+if TYPE_CHECKING:
+    from strandline import Case, CaseAnswer
+
+All = Annotated[bool, typer.Option("--all", help="The answered ones, too.")]
+CaseId = Annotated[str, typer.Argument(metavar="CASE", help="The id of the case, as `cases` prints it.")]
+_ANSWERS_HELP: Final = (
+    "replay-from-exact, accept-divergence OLD NEW, replay-from-checkpoint ID, abandon, effect-done JSON or "
+    "effect-never-happened; not each fits each case."
+)
+Given = Annotated[list[str], typer.Argument(metavar="ANSWER...", help=_ANSWERS_HELP)]
+By = Annotated[str, typer.Option(metavar="WHO", help="Who decides.")]
+Why = Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept.")]
+_FIELDS: Final = (
+    "case_id kind state blocking escalated view generation reason revision opened_us checkpoint_name checkpoint_seq"
+    " checkpoint_turn missing_refs last_known logged subject detail answer by why answered_us answered_seq"
+)
+
+
+def cases(target: Target, include_answered: All = False) -> Answer:
+    """Print the open cases, the oldest first.
+
+    None is no failure: the exit code is 0, and `cases` of --json is empty.
+    """
+    with target.open() as workflow:
+        found = workflow.cases(include_answered)
+    opened = sum(case.state == "open" for case in found)
+    rows = [(c.case_id, c.kind, _state(c), c.generation, at(c.opened_us), _about(c)) for c in found]
+    return Answer(
+        value={"cases": [pick(case, _FIELDS) for case in found]},
+        heading=count(opened, "open case") + (f", {len(found) - opened:,} answered" if include_answered else ""),
+        text=table_of([("case", "what", "state", "generation", "opened", "about"), *rows]) if rows else "",
+        hint=f"Answer one: `{target.command('reconcile CASE ANSWER --by WHO --why TEXT')}`." if opened else "",
+    )
+
+
+def _state(case: Case) -> str:
+    if case.state == "open":
+        return ("escalated" if case.escalated else "open") + (", blocks" if case.blocking else "")
+    return f"{case.answer} by {case.by}"
+
+
+def _about(case: Case) -> str:
+    said = [", ".join(case.missing_refs), case.subject, "" if case.missing_refs else case.reason]
+    said += [f"checkpoint {case.checkpoint_seq}"] if case.checkpoint_seq is not None else []
+    return "; ".join(filter(None, said))
+
+
+def reconcile(target: Target, case: CaseId, answer: Given, by: By, why: Why) -> Answer:
+    """Answer a case.
+
+    What the answer does, its entry in the lineage and the answered case are one. The first answer wins.
+    """
+    with target.open() as workflow, as_usage():
+        done = workflow.reconcile(case, _answer(answer), by=by, why=why)
+    return Answer(
+        value={"case": pick(done, _FIELDS)},
+        heading=f"case {done.case_id} answered: {done.answer}",
+        facts=[("what", done.kind), ("about", _about(done)), ("lineage", done.answered_seq), ("by", done.by)],
+    )
+
+
+def _answer(words: Sequence[str]) -> CaseAnswer:
+    """Return the answer that words state."""
+    import strandline
+
+    makers: Mapping[str, tuple[int, Callable[..., CaseAnswer]]] = {
+        "replay-from-exact": (0, strandline.ReplayFromExact),
+        "accept-divergence": (2, strandline.AcceptDivergence),
+        "replay-from-checkpoint": (1, lambda seq: strandline.ReplayFromCheckpoint(_number(seq))),
+        "abandon": (0, strandline.Abandon),
+        "effect-done": (1, lambda result: strandline.EffectDone(_json(result))),
+        "effect-never-happened": (0, strandline.EffectNeverHappened),
+    }
+    name, *rest = words
+    if name not in makers:
+        raise typer.BadParameter(f"{name!r} is no answer; these are: {', '.join(makers)}", param_hint="ANSWER")
+    takes, make = makers[name]
+    if len(rest) != takes:
+        said = f"{name} takes {count(takes, 'word')} behind it, not {len(rest)}"
+        raise typer.BadParameter(said, param_hint="ANSWER")
+    return make(*rest)
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise typer.BadParameter(f"{text!r} is no lineage_seq of a checkpoint", param_hint="ANSWER")
+    return int(text)
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is no JSON: {error}", param_hint="ANSWER") from None
