@@ -11,7 +11,7 @@ import strandline
 from strandline.engine.cases import open_case
 from strandline.engine.reading import find_view
 from strandline.model.case import BLOCKING, CaseKind
-from strandline.testing import SeededEntropy, VirtualClock
+from strandline.testing import ScriptedSummarizer, SeededEntropy, VirtualClock
 from tests.unit.test_engine_stage import lease_of, new_workflow, open_store, quiet, seen_of, talk, transaction
 
 
@@ -110,3 +110,115 @@ def test_a_deleted_case_is_missed_before_anything_is_compacted(db, wf):
         tx.log.set_head(replace(tx.log.head(), cases=1))
     with pytest.raises(strandline.CorruptRecordError, match="0 cases are stored, and 1 were opened"):
         wf.compact(400, quiet)
+
+
+# ---------------------------------------------------------------------------------------------- what a compaction asks
+
+
+INVENTED = "Made up: bucket-9999 was opened."
+
+
+def test_a_quarantined_candidate_is_one_case(wf):
+    """C13: it names its candidate; the same job asked again finds it, and it blocks nothing."""
+    done = wf.compact(400, ScriptedSummarizer([INVENTED]))
+    (case,) = wf.cases()
+    assert (done.outcome, done.case_id) == ("quarantined", case.case_id)
+    assert (case.kind, case.subject, case.blocking) == ("quarantined", done.attempts[0].candidate_id, False)
+    assert wf.compact(400, ScriptedSummarizer([])).case_id == case.case_id
+    assert [found.case_id for found in wf.cases()] == [case.case_id]
+    assert wf.compact(400, quiet).outcome == "activated"
+
+
+def test_a_dead_letter_is_one_case(wf):
+    """C14, C15: sent again by hand, it finds its case; a success later leaves the case to be answered."""
+    silent = [strandline.TransientSummarizerError("busy")] * 6
+    summarizer = ScriptedSummarizer([*silent, "Work went on."])
+    first, again = wf.compact(400, summarizer), wf.compact(400, summarizer)
+    assert [done.outcome for done in (first, again)] == ["dead_letter", "dead_letter"]
+    (case,) = wf.cases()
+    assert first.case_id == again.case_id == case.case_id
+    assert wf.compact(400, summarizer).case_id is None
+    wf.reconcile(case, strandline.Abandon(), by="ann", why="it works again")
+    assert wf.cases() == []
+
+
+def test_three_quarantined_candidates_stop_automatic_compaction(wf):
+    """C13: by hand it goes on; answered, it goes on by itself."""
+    cases = []
+    for number in range(3):
+        assert wf.compact(400, quiet, when_tokens=10**9).outcome == "nothing_to_do"
+        wf.append(talk(4, start=20 + 10 * number))
+        cases.append(wf.compact(400, ScriptedSummarizer([INVENTED] * 9), when_tokens=1).case_id)
+    assert wf.compact(400, quiet, when_tokens=10**9).outcome == "nothing_to_do", "it is not due"
+    with pytest.raises(strandline.UnreconciledSummaryError) as caught:
+        wf.compact(400, quiet, when_tokens=1)
+    assert caught.value.case_id in cases
+    wf.reconcile(cases[1], strandline.Abandon(), by="ann", why="another model now")
+    assert wf.compact(400, quiet, when_tokens=1).outcome == "activated"
+
+
+def test_a_call_past_its_limits_is_closed_by_a_case(tmp_path):
+    """I8: its outcome stays unknown, compaction goes on, and a late result is taken."""
+    clock = VirtualClock()
+    with open_store("sqlite", tmp_path, clock=clock) as db:
+        wf = new_workflow(db)
+        wf.append([strandline.tool_call("c1", "make", {}), *talk(8)])
+        wf.append([strandline.tool_call("c2", "make", {}, actor="other"), *talk(8, start=20)])
+        clock.advance(86_400)
+        wf.append(strandline.tool_call("c3", "young", {}, actor="third"))
+        wf.compact(400, quiet, when_tokens=10**9)
+        assert wf.cases() == [], "not yet"
+        clock.advance(1)
+        wf.compact(400, quiet, when_tokens=10**9)
+        assert [(case.kind, case.subject, case.detail["call_seq"]) for case in wf.cases()] == [("open_call", "c2", 18)]
+        closing = [event for event in wf.events() if event.kind == "abandoned"]
+        assert {event.actor for event in closing} == {"strandline"}
+        assert [event.call_seq for event in closing if event.call_id == "c2"] == [18]
+        assert [call.call_id for call in wf.context(100_000).open_calls] == ["c3"]
+        wf.append([strandline.tool_result("c3", "made"), strandline.tool_result("c2", "late bucket-77")])
+        assert [event.late for event in wf.events()[-2:]] == [False, True]
+        assert wf.compact(400, quiet).outcome == "activated"
+        assert wf.verify().ok
+
+
+def test_a_call_with_too_many_events_behind_it_is_closed(wf, monkeypatch):
+    """I8: by count, too."""
+    monkeypatch.setattr("strandline.engine.close_calls.OPEN_CALL_EVENTS_MAX", 16)
+    wf.append([strandline.tool_call("c1", "make", {}, actor="other"), *talk(8, start=20)])
+    wf.compact(400, quiet, when_tokens=10**9)
+    assert wf.cases() == []
+    wf.append(strandline.note("one more"))
+    wf.compact(400, quiet)
+    assert [(case.kind, case.subject) for case in wf.cases()] == [("open_call", "c1")]
+
+
+# ---------------------------------------------------------------------------------------------- what a context asks
+
+
+def test_needs_that_can_not_be_retrieved_open_one_case(wf):
+    """C19: beyond the limits the call is blocked and a case opened; one for each view and generation."""
+    many = [f"part-{number:05d}" for number in range(200)]
+    wf.append([strandline.note(" ".join(many[start : start + 5])) for start in range(0, 200, 5)])
+    wf.append(talk(30, start=90))
+    wf.compact(250, quiet)
+    ids = set()
+    for needs in (many, many[:120]):
+        with pytest.raises(strandline.ContextOverflowError) as caught:
+            wf.context(400, needs=needs)
+        ids.add(caught.value.case_id)
+    (case,) = wf.cases()
+    assert ids == {case.case_id}
+    assert (case.kind, case.blocking) == ("blocked_context", False)
+    assert wf.context().case_id is None
+
+
+def test_a_small_budget_alone_opens_no_case(wf):
+    """C19: nothing was needed that could not be had."""
+    wf.append(strandline.note("x" * 3_000))
+    for needs in ([], ["bucket-0001"]):
+        with pytest.raises(strandline.ContextOverflowError) as caught:
+            wf.context(100, needs=needs)
+        assert (caught.value.case_id is not None) == bool(caught.value.needs)
+    with pytest.raises(strandline.ContextOverflowError) as caught:
+        wf.context(100)
+    assert caught.value.case_id is None

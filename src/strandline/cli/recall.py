@@ -28,13 +28,12 @@ def recall(target: Target, ref: Ref, limit: Limit = RECALL_HITS_MAX) -> Answer:
     """
     with target.open() as workflow, as_usage():
         hits = workflow.recall(ref, limit)
+    instead = hits[0].instead if hits else None
     more = "; there may be more" if len(hits) == limit else ""
     return Answer(
         value={"ref": ref, "hits": plain(hits)},
         heading=f"{count(len(hits), 'event')} with {ref!r}{more}" if hits else f"no event holds {ref!r}",
-        facts=[("instead", f"{hits[0].instead} was accepted in the place of {ref}")]
-        if hits and hits[0].instead
-        else [],
+        facts=[("instead", instead and f"{instead} was accepted in the place of {ref}")],
         text="".join(f"\n{_shown(hit, ref)}\n" for hit in hits).removesuffix("\n"),
     )
 
