@@ -82,6 +82,9 @@ RETRY_CAP_S: Final = 30.0
 
 # Checkpoints
 STATE_BYTES_MAX: Final = 16 * 1024 * 1024
+EXTERNAL_ADDRESS_CHARS_MAX: Final = 4_096
+EXTERNAL_STATE_BYTES_MAX: Final = 256 * 1024 * 1024  # of a state that lives elsewhere: recovery holds it in memory
+RECOVERY_LOADS_MAX: Final = 4  # states that one recovery loads, since another checkpoint was to be restored meanwhile
 NEEDS_MAX: Final = 1_000
 
 # Reading

@@ -187,7 +187,7 @@ def test_recover_replays_where_a_compaction_came_after_the_checkpoint(answer: An
     assert (found["kind"], found["state"], found["lineage_seq"], found["prior_state"]) == ("replay", None, None, None)
     found = answer("recover", "--name", "bot", "--prior-state")
     assert (found["kind"], found["generation"], found["state"]) == ("replay", 2, None)
-    assert found["prior_state"] == {"turn": 1, "lineage_seq": 2, "state": [1], "stale": True}
+    assert found["prior_state"] == {"turn": 1, "lineage_seq": 2, "state": [1], "stale": True, "external": None}
 
 
 def test_recover_prints_the_state_on_stdout_and_explains_on_stderr(
@@ -1020,3 +1020,59 @@ def test_revert_refused(answer: Any, run: Run, compacted: dict[str, Any], verb: 
     assert run(verb, 1).exit_code == 2
     assert "by is empty" in answer(verb, 1, "--by", " ", "--why", "x", code=2)["error"]["message"]
     assert [entry["kind"] for entry in answer("lineage")["entries"]] == ["compaction"]
+
+
+def test_a_checkpoint_that_is_a_file(answer: Any, run: Run, compacted: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    file.write_text('{"at": "review of bucket-77aa"}\n', encoding="utf-8")
+    made = answer("checkpoint", "--turn", 7, "--external", "state.json")
+    assert made["external"]["address"] == str(file)
+    assert made["external"]["digest"].startswith("sha256:")
+    assert "checkpoint 'main' of turn 7 registered" in run("checkpoint", "--turn", 7, "--external", file).stdout
+    restored = run("recover", "--needs", "bucket-77aa")
+    assert restored.stdout.startswith('{"at": "review of bucket-77aa"}\n')
+    assert "verified" in restored.stderr
+    found = answer("recover")
+    assert (found["state"], found["external"]["verified"]) == ('{"at": "review of bucket-77aa"}\n', True)
+    unread = run("recover", "--no-load")
+    assert unread.stdout == ""
+    assert "not loaded" in unread.stderr
+    file.write_text("{}", encoding="utf-8")
+    error = answer("recover", code=3)["error"]
+    assert (error["reason"], error["checkpoint_turn"]) == ("checkpoint_digest", 7)
+    assert answer("recover", "--no-load")["external"]["verified"] is False
+
+
+def test_a_checkpoint_that_is_a_file_of_no_text(answer: Any, run: Run, tmp_path: Path) -> None:
+    run("append", "--workflow", "w", "--text", "x")
+    (tmp_path / "state.bin").write_bytes(b"\xff\x00")
+    (tmp_path / "link").symlink_to("state.bin")
+    assert answer("checkpoint", "--turn", 1, "--external", "link")["external"]["address"].endswith("state.bin")
+    assert run("recover").stdout == ""
+    assert answer("recover")["state"] == {"base64": "/wA="}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "give --state or --external"),
+        (("--state", "{}", "--external", "x"), "give --state or --external"),
+        (("--external", "nowhere"), "No such file"),
+        (("--external", "."), "is no file"),
+    ],
+)
+def test_a_checkpoint_that_is_no_file(answer: Any, run: Run, options: tuple[str, ...], said: str) -> None:
+    run("append", "--workflow", "w", "--text", "x")
+    assert said in answer("checkpoint", "--turn", 1, *options, code=2)["error"]["message"]
+    assert answer("lineage")["entries"] == []
+
+
+def test_a_state_whose_address_is_no_path_is_left_to_the_caller(answer: Any, run: Run, store: Path) -> None:
+    run("append", "--workflow", "w", "--text", "x")
+    with strandline.open(store) as db:
+        wf = db.tenant("default").workflow("w")
+        wf.register_checkpoint("s3://bucket/state", f"sha256:{'0' * 64}", 1, basis=wf.context())
+    error = answer("recover", code=2)["error"]
+    assert "no absolute path" in error["message"]
+    assert "--no-load" in error["hint"]
+    assert answer("recover", "--no-load")["external"]["address"] == "s3://bucket/state"

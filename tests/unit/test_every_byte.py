@@ -50,6 +50,7 @@ def whole(tmp_path_factory):
         wf.append(talk(8, start=20))
         wf.compact(350, ScriptedSummarizer(["Made up: bucket-9999 was opened."]))
         wf.compact(350, quiet)
+        wf.register_checkpoint("/srv/state-0.json", f"sha256:{'0' * 64}", 0, basis=wf.context(), name="elsewhere")
         wf.checkpoint({"turn": 1}, 1, basis=wf.context())
         wf.checkpoint({"turn": 2}, 2, basis=wf.context())
         keep_foreign(db, wf)

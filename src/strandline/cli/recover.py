@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -9,6 +10,7 @@ import typer
 
 from strandline.cli.command import Answer, Budget, CheckpointName, Needs, Target, as_usage
 from strandline.cli.context import context_object, provenance
+from strandline.cli.external import load_file
 from strandline.cli.output import count, pick, to_json
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.lineage import MOVES, LineageEntry, LineageKind
@@ -22,7 +24,10 @@ Policy = Annotated[
     Literal["replay-when-logged"] | None,
     typer.Option(metavar="NAME", help="Who answers cases: replay-when-logged takes missing refs from the log."),
 ]
-_FIELDS: Final = "kind name lineage_seq generation revision turn checkpoint_seq state prior_state dry_run divergences"
+NoLoad = Annotated[bool, typer.Option("--no-load", help="Leave a state that is a file where it is, unread.")]
+_FIELDS: Final = (
+    "kind name lineage_seq generation revision turn checkpoint_seq prior_state dry_run divergences external"
+)
 _ANSWER: Final = (
     "An open call may or may not have had its effect. Look, then append what came of it: `strandline append -` with "
     '{"kind": "tool_result", "call_id": …, "content": …}, or {"kind": "abandoned", "call_id": …} if nobody will know.'
@@ -37,6 +42,7 @@ def recover(
     dry_run: DryRun = False,
     prior_state: Prior = False,
     policy: Policy = None,
+    no_load: NoLoad = False,
 ) -> Answer:
     """Restore the newest valid checkpoint, or replay.
 
@@ -50,6 +56,7 @@ def recover(
             controller=_controller(policy),
             dry_run=dry_run,
             prior_state=prior_state,
+            load=None if no_load else load_file,
         )
         entries = workflow.lineage() if found.turn is None else []
     restored, why, hints = found.kind == "restore", "", [_ANSWER] if found.open_calls else []
@@ -64,12 +71,13 @@ def recover(
         hints.append("Go on from what `strandline context` prints.")
     since = sum(part.since_checkpoint for part in found.context.parts)
     return Answer(
-        value={**pick(found, _FIELDS), "context": context_object(found.context)},
+        value={**pick(found, _FIELDS), "state": _json_state(found.state), "context": context_object(found.context)},
         heading=heading,
         facts=[
             ("why", why),
             ("lineage", "dry run: nothing was written" if found.dry_run else found.lineage_seq),
             ("checkpoint", f"lineage {found.checkpoint_seq}" if found.checkpoint_seq is not None else ""),
+            ("state", _elsewhere(found)),
             ("since then", count(since, "event") + " that the state does not know" if restored else ""),
             *((" " if i else "context", said) for i, said in enumerate(provenance(found.context))),
             *(("instead", f"{new}, accepted in the place of {old}") for old, new in found.divergences.items()),
@@ -88,8 +96,29 @@ def _controller(policy: str | None) -> Controller | None:
     return None if policy is None else strandline.ReplayWhenLogged()
 
 
+def _elsewhere(found: Recovery) -> str:
+    """Say where a state lives that is a file, and whether it is the one that was registered."""
+    if found.external is None:
+        return ""
+    said = "verified" if found.external.verified else "not loaded: compare its digest before you use it"
+    return f"{found.external.address}, {found.external.digest}, {said}"
+
+
+def _json_state(state: object) -> object:
+    """Return a state as JSON can hold it: bytes as their text, or, if they are none, in base64."""
+    if not isinstance(state, bytes):
+        return state
+    try:
+        return state.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(state).decode()}
+
+
 def _states(found: Recovery) -> str:
     """Return the state; on replay the stale one that was asked for, labelled so that nobody takes it for the state."""
+    if found.external is not None:
+        state = _json_state(found.state)
+        return state if isinstance(state, str) else ""  # what is no text is read where it lives
     if found.turn is not None:
         return to_json(found.state, indent=2)
     return to_json(found.prior_state, indent=2) if found.prior_state is not None else ""

@@ -11,6 +11,7 @@ from strandline.client.awaiting_recovery import AsyncRecoveryVerbs
 from strandline.client.blocking import Strandline, Tenant, VerifyProgress, Workflow, open
 from strandline.client.verbs import in_thread
 from strandline.engine.compare import CompareProgress
+from strandline.engine.external import Load
 from strandline.engine.import_transcript import Progress
 from strandline.engine.read_context import Context
 from strandline.engine.recover import Recovery
@@ -217,6 +218,7 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
         controller: Controller | None = None,
         dry_run: bool = False,
         prior_state: bool = False,
+        load: Load | None = None,
     ) -> Recovery:
         """As `Workflow.recover`."""
         return await in_thread(
@@ -227,6 +229,7 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
             controller=controller,
             dry_run=dry_run,
             prior_state=prior_state,
+            load=load,
         )
 
     async def recall(self, ref: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from strandline.client.recovery_verbs import RecoveryVerbs
 from strandline.client.verbs import in_thread
+from strandline.engine.read_context import Context
 from strandline.limits import CASES_LISTED_MAX
 from strandline.model.case import Case, CaseAnswer
+from strandline.model.checkpoint import Checkpoint
+from strandline.model.event import Basis
+from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.outcome import Reverted, Rewound
 
 
@@ -13,6 +17,27 @@ class AsyncRecoveryVerbs:
     """A part of `AsyncWorkflow`."""
 
     _workflow: RecoveryVerbs
+
+    async def register_checkpoint(
+        self,
+        address: str,
+        digest: str,
+        turn: int,
+        *,
+        basis: Context | Basis | None = None,
+        name: str = DEFAULT_CHECKPOINT_NAME,
+        context_free: bool = False,
+    ) -> Checkpoint:
+        """As `Workflow.register_checkpoint`."""
+        return await in_thread(
+            self._workflow.register_checkpoint,
+            address,
+            digest,
+            turn,
+            basis=basis,
+            name=name,
+            context_free=context_free,
+        )
 
     async def revert(self, to_generation: int, *, by: str, why: str) -> Reverted:
         """As `Workflow.revert`."""

@@ -18,6 +18,7 @@ from strandline.engine.checkpoint import checkpoint
 from strandline.engine.compact import compact
 from strandline.engine.compare import CompareProgress, ComparisonOrder, compare
 from strandline.engine.environment import Environment
+from strandline.engine.external import Load, Loader
 from strandline.engine.flow import Verb, run
 from strandline.engine.import_transcript import Progress, import_conversations, import_transcript
 from strandline.engine.lineage import list_entries
@@ -411,6 +412,7 @@ class Workflow(RecoveryVerbs, ActionVerbs):
         controller: Controller | None = None,
         dry_run: bool = False,
         prior_state: bool = False,
+        load: Load | None = None,
     ) -> Recovery:
         """Continue from a state that really existed, or stop and say what is missing (I15, I16).
 
@@ -421,6 +423,8 @@ class Workflow(RecoveryVerbs, ActionVerbs):
             controller: asked about each case that stands in the way (C21); None: it is raised, and left open.
             dry_run: decide, and write nothing.
             prior_state: on replay, hand over the newest state too, with its turn, labelled stale.
+            load: a function from the address of a registered checkpoint to the bytes that lie there; None: they are
+                not fetched.
 
         Raises:
             SummaryReconciliationError, CompactionLineageError, ContextOverflowError: nothing was overwritten.
@@ -436,6 +440,7 @@ class Workflow(RecoveryVerbs, ActionVerbs):
                 dry_run=dry_run,
                 with_prior_state=prior_state,
                 controller=controller,
+                loader=Loader(load),
             ),
         )
 

@@ -2,19 +2,53 @@
 
 from __future__ import annotations
 
-from strandline.client.verbs import Verbs
+from strandline.client.verbs import Verbs, basis_of
 from strandline.engine.cases import get_case, list_cases
+from strandline.engine.checkpoint import register_checkpoint
+from strandline.engine.read_context import Context
 from strandline.engine.reconcile import reconcile
 from strandline.engine.revert import report_regression, revert
 from strandline.engine.rewind import rewind, rewind_to_checkpoint
 from strandline.errors import InvalidInputError
 from strandline.limits import CASES_LISTED_MAX
 from strandline.model.case import Case, CaseAnswer
+from strandline.model.checkpoint import Checkpoint, ExternalState
+from strandline.model.event import Basis
+from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.outcome import Reverted, Rewound
 
 
 class RecoveryVerbs(Verbs):
     """A part of `Workflow`."""
+
+    def register_checkpoint(
+        self,
+        address: str,
+        digest: str,
+        turn: int,
+        *,
+        basis: Context | Basis | None = None,
+        name: str = DEFAULT_CHECKPOINT_NAME,
+        context_free: bool = False,
+    ) -> Checkpoint:
+        """Register agent state that lives elsewhere as a checkpoint, by its digest (I14). It is not fetched.
+
+        Args:
+            address: where it lives, as `load` of `recover` is told; what lies there must never change.
+            digest: "sha256:" and the 64 hexadecimal digits of its bytes.
+            turn, basis, name, context_free: as of `checkpoint`.
+
+        Raises:
+            CompactionLineageError, InvalidInputError: as of `checkpoint`; an address or a digest that is none.
+        """
+        return register_checkpoint(
+            self._env,
+            ExternalState(address=address, digest=digest),
+            turn=turn,
+            name=name,
+            basis=None if basis is None else basis_of(basis),
+            context_free=context_free,
+        )
 
     def revert(self, to_generation: int, *, by: str, why: str) -> Reverted:
         """Go back to the content of an earlier generation, as a new generation; list what was made from the bad ones.

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from typing import Final
 
-from strandline.codec import body_digest, encode_json, record_digest
+from strandline.codec import body_digest, encode_json, encode_text, record_digest
 from strandline.engine.environment import Environment
 from strandline.engine.lineage import add_entry, next_seq
 from strandline.engine.reading import find_view
 from strandline.errors import CompactionLineageError, CorruptRecordError, InvalidInputError
-from strandline.limits import LEASE_TTL_S, STATE_BYTES_MAX, TURN_MAX
-from strandline.model.checkpoint import Checkpoint, CheckpointView
+from strandline.limits import EXTERNAL_ADDRESS_CHARS_MAX, LEASE_TTL_S, STATE_BYTES_MAX, TURN_MAX
+from strandline.model.checkpoint import Checkpoint, CheckpointView, ExternalState
 from strandline.model.event import Basis
 from strandline.model.ids import check_name
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
+
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 
 
 def checkpoint(
@@ -36,6 +40,58 @@ def checkpoint(
             and would wear a stamp from after it.
         InvalidInputError: no basis, a turn below 0, a state that is no JSON or too large.
     """
+    encoded = encode_json(state)
+    if len(encoded) > STATE_BYTES_MAX:
+        raise InvalidInputError(f"a state of {len(encoded)} bytes; at most {STATE_BYTES_MAX} are allowed")
+    return _keep(env, encoded, None, turn=turn, name=name, basis=basis, context_free=context_free)
+
+
+def register_checkpoint(
+    env: Environment,
+    external: ExternalState,
+    *,
+    turn: int,
+    name: str,
+    basis: Basis | None,
+    context_free: bool,
+) -> Checkpoint:
+    """Register agent state that lives elsewhere, by its digest; it is not fetched.
+
+    Args:
+        env: ports and workflow.
+        external: an address at which nothing ever changes, and the digest of what lies there.
+        turn, name, basis, context_free: as of `checkpoint`.
+
+    Raises:
+        CompactionLineageError, InvalidInputError: as of `checkpoint`; an address or a digest that is none.
+    """
+    _check_external(external)
+    return _keep(env, encode_json(None), external, turn=turn, name=name, basis=basis, context_free=context_free)
+
+
+def _check_external(external: ExternalState) -> None:
+    address, digest = external.address, external.digest
+    if not isinstance(address, str) or not address.strip() or "\0" in address:
+        raise InvalidInputError(f"{address!r} is no address")
+    if len(address) > EXTERNAL_ADDRESS_CHARS_MAX:
+        raise InvalidInputError(
+            f"an address of {len(address)} characters; at most {EXTERNAL_ADDRESS_CHARS_MAX} are allowed"
+        )
+    encode_text(address, "the address")
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        raise InvalidInputError(f'{digest!r} is no digest: "sha256:" and 64 hexadecimal digits, 0-9 and a-f')
+
+
+def _keep(
+    env: Environment,
+    state: bytes,
+    external: ExternalState | None,
+    *,
+    turn: int,
+    name: str,
+    basis: Basis | None,
+    context_free: bool,
+) -> Checkpoint:
     check_name("checkpoint", name)
     if isinstance(turn, bool) or not isinstance(turn, int) or not 0 <= turn <= TURN_MAX:
         raise InvalidInputError(f"turn {turn!r} is no count")
@@ -45,9 +101,6 @@ def checkpoint(
         raise InvalidInputError(
             "a checkpoint needs basis= (the context that the state was made from), or context_free=True"
         )
-    encoded = encode_json(state)
-    if len(encoded) > STATE_BYTES_MAX:
-        raise InvalidInputError(f"a state of {len(encoded)} bytes; at most {STATE_BYTES_MAX} are allowed")
     with env.write() as tx:
         head = tx.log.head()
         if basis is not None:
@@ -61,11 +114,16 @@ def checkpoint(
                 revision=head.revision,
                 branch=head.branch,
                 context_free=context_free,
-                in_flight=any(in_flight(view, env.clock.now_us()) for view in views),
+                in_flight=any(
+                    in_flight(view, env.clock.now_us())
+                    for view in views
+                    if external is None or (basis is not None and view.name == basis.view)
+                ),
                 views=_views(views, basis),
-                state=encoded,
+                state=state,
                 salt=env.entropy.salt(),
                 digest=b"",
+                external=external,
             )
         )
         add_entry(

@@ -6,13 +6,14 @@ Fence, choice and the restore's own entry are one transaction. Nothing is overwr
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from strandline.codec import decode_json, leaf_text
+from strandline.codec import decode_json
 from strandline.engine.cases import Question, ask, case_on, find_case, name_case
 from strandline.engine.checkpoint import load_checkpoint
 from strandline.engine.claim import fence_all, record_fence
 from strandline.engine.environment import Environment
+from strandline.engine.external import EXTERNAL, Loader, state_text, with_loads
 from strandline.engine.lineage import add_entry, check_entry, read_entries, summary_of
 from strandline.engine.read_context import Context, assemble_context, check_needs, first_set
 from strandline.engine.reading import UNWRITTEN_MAIN, abandoned_of, find_view, read_view
@@ -26,12 +27,13 @@ from strandline.errors import (
 )
 from strandline.limits import RECOVERY_ANSWERS_MAX
 from strandline.model.case import CaseKind
-from strandline.model.checkpoint import Checkpoint, CheckpointView
+from strandline.model.checkpoint import Checkpoint, CheckpointView, ExternalState
 from strandline.model.context import ContextView, PartKind
 from strandline.model.ids import check_name
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.recovery import (
     ReconciliationReason,
+    RecoveredExternal,
     RecoveryKind,
     RecoveryTarget,
     ResumePoint,
@@ -53,6 +55,7 @@ class PriorState:
     lineage_seq: int
     state: object
     stale: bool = True
+    external: ExternalState | None = None  # where it lives; then `state` is None: it is not loaded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,8 @@ class Recovery:
     """What the agent goes on from.
 
     On "restore" `state` is the checkpoint's, and `context` holds every live event after its basis, marked
-    `since_checkpoint`. On "replay" the context is the active summary with its tail; `state` is None, unless the
+    `since_checkpoint`. A state that lives elsewhere is bytes, or None if nothing was given to load it with; `external`
+    says where it lives. On "replay" the context is the active summary with its tail; `state` is None, unless the
     checkpoint is context-free: such a state is paired with the replayed context.
     """
 
@@ -75,6 +79,7 @@ class Recovery:
     context: Context
     prior_state: PriorState | None = None
     dry_run: bool = False
+    external: RecoveredExternal | None = None
 
     @property
     def divergences(self) -> Mapping[str, str]:
@@ -98,6 +103,7 @@ class RecoveryRequest:
     dry_run: bool
     with_prior_state: bool
     controller: Controller | None = None
+    loader: Loader = field(default_factory=lambda: Loader(None))
 
 
 Refusal = SummaryReconciliationError | CompactionLineageError
@@ -116,12 +122,18 @@ def recover(env: Environment, request: RecoveryRequest) -> Recovery:
 
     A controller is asked about the case of each refusal; what it leaves open is raised.
 
+    A state that lives elsewhere is loaded outside any transaction; then the choice is made anew.
+
     Raises:
         SummaryReconciliationError: summary, checkpoint or a dependency is not what going on would need.
         CompactionLineageError: the gate refuses.
         ContextOverflowError: the context does not fit the budget.
         CorruptRecordError: the log itself is damaged.
     """
+    return with_loads(request.loader, lambda: _recover(env, request))
+
+
+def _recover(env: Environment, request: RecoveryRequest) -> Recovery:
     check_name("checkpoint", request.name)
     check_needs(request.needs)
     check_controller(request.controller)
@@ -253,7 +265,7 @@ def _decide(env: Environment, tx: Transaction, request: RecoveryRequest, seen: _
     budget = check_budget(first_set(request.budget, stored.budget if stored else None))
     snapshot = _read_snapshot(env, tx, view_name, budget, target)
     context = assemble_context(snapshot, env.counter, budget)
-    state = decode_json(target.state, f"checkpoint {target.lineage_seq}") if target else None
+    state, external = _state_of(env, tx, request, chosen, target)
     reader = find_view(tx, view_name, str(env.scope))
     instead = divergences(tx, request.needs, reader)
     needs = [instead.get(need, need) for need in request.needs]
@@ -274,7 +286,34 @@ def _decide(env: Environment, tx: Transaction, request: RecoveryRequest, seen: _
         context=context,
         prior_state=_prior(env, tx, newest, seen) if request.with_prior_state and target is None else None,
         dry_run=request.dry_run,
+        external=external,
     )
+
+
+def _state_of(
+    env: Environment, tx: Transaction, request: RecoveryRequest, entry: LineageEntry | None, target: Checkpoint | None
+) -> tuple[object, RecoveredExternal | None]:
+    """Return the checkpoint's state; one that lives elsewhere as the bytes that were loaded, and where that is.
+
+    Raises:
+        CompactionLineageError: a compaction was in flight when it was registered, so it may hold half of it (I15).
+        SummaryReconciliationError: it can't be loaded, or is not what was registered.
+    """
+    if entry is None or target is None:
+        return None, None
+    if target.external is None:
+        return decode_json(target.state, f"checkpoint {target.lineage_seq}"), None
+    view = tx.views.get(entry.view) if entry.view is not None else None
+    select_recovery_target(
+        target.lineage_seq,
+        min(view.moved_lineage_seq if view else 0, target.lineage_seq - 1),  # the gate was passed
+        compaction_in_flight=False,
+        checkpoint_taken_in_flight=target.in_flight,
+    )
+    try:
+        return request.loader.of(target.external)
+    except CorruptRecordError as error:
+        raise _not_as_kept(env, entry, error) from error
 
 
 def choose_checkpoint(tx: Transaction, name: str, workflow: str) -> tuple[LineageEntry | None, LineageEntry | None]:
@@ -341,15 +380,23 @@ def _load(env: Environment, tx: Transaction, entry: LineageEntry) -> Checkpoint:
         check_entry(tx, entry)
         return load_checkpoint(tx, entry)
     except CorruptRecordError as error:
-        turn = entry.detail.get("turn")
-        raise SummaryReconciliationError(
-            f"the checkpoint {entry.name!r} of turn {turn} (lineage {entry.lineage_seq}) of {env.scope} is the one to "
-            f"restore, but it can't be: {error}",
-            summary_generation=entry.generation,
-            checkpoint_turn=turn if isinstance(turn, int) else None,
-            reason=ReconciliationReason.CHECKPOINT_DIGEST,
-            hint="Run `strandline verify`, and restore the file from a backup; a context can still be read.",
-        ) from error
+        raise _not_as_kept(env, entry, error) from error
+
+
+def _not_as_kept(env: Environment, entry: LineageEntry, error: CorruptRecordError) -> SummaryReconciliationError:
+    turn = entry.detail.get("turn")
+    return SummaryReconciliationError(
+        f"the checkpoint {entry.name!r} of turn {turn} (lineage {entry.lineage_seq}) of {env.scope} is the one to "
+        f"restore, but it can't be: {error}",
+        summary_generation=entry.generation,
+        checkpoint_turn=turn if isinstance(turn, int) else None,
+        reason=ReconciliationReason.CHECKPOINT_DIGEST,
+        hint=_HINT_ELSEWHERE if error.place.startswith(EXTERNAL) else _HINT_DAMAGED,
+    )
+
+
+_HINT_DAMAGED = "Run `strandline verify`, and restore the file from a backup; a context can still be read."
+_HINT_ELSEWHERE = "Put back there what was registered, and recover again; a context can still be read."
 
 
 def _read_snapshot(env: Environment, tx: Transaction, view: str, budget: int, target: Checkpoint | None) -> ContextView:
@@ -381,8 +428,8 @@ def _check_resumable(
     context: Context,
 ) -> None:
     """Ask the pure rule whether the agent may go on (I16). References that no event holds are named first (I11)."""
-    state_text = leaf_text(state) if target else ""
-    missing = missing_dependencies(needs, context.dependency_text, state_text)
+    text_of_state = state_text(state) if target else ""
+    missing = missing_dependencies(needs, context.dependency_text, text_of_state)
     known = {ref: last_known(tx, ref, snapshot, reader, env.scope.workflow) for ref in missing}
     resume_from_checkpoint(
         ResumePoint(
@@ -395,7 +442,7 @@ def _check_resumable(
                 reaches_seq=snapshot.revision,
                 text=context.dependency_text,
             ),
-            state_text=state_text,
+            state_text=text_of_state,
             last_known={ref: place for ref, place in known.items() if place is not None},
         ),
         sorted(missing, key=lambda ref: known[ref] is not None),
@@ -436,4 +483,4 @@ def _prior(env: Environment, tx: Transaction, newest: LineageEntry | None, seen:
     seen.checkpoint = newest
     made = _load(env, tx, newest)
     state = decode_json(made.state, f"checkpoint {made.lineage_seq}")
-    return PriorState(turn=made.turn, lineage_seq=made.lineage_seq, state=state)
+    return PriorState(turn=made.turn, lineage_seq=made.lineage_seq, state=state, external=made.external)

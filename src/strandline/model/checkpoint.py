@@ -15,6 +15,14 @@ class CheckpointView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExternalState:
+    """Agent state that lives elsewhere: where, and what it is. What lies at an address never changes (I14)."""
+
+    address: str
+    digest: str  # "sha256:" and 64 hexadecimal digits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """Exact agent state with its place in the lineage. The digest covers all of it."""
 
@@ -24,8 +32,9 @@ class Checkpoint:
     revision: int
     branch: int
     context_free: bool
-    in_flight: bool  # a compaction held a lease when it was taken
+    in_flight: bool  # a compaction held a lease when it was taken; of an external one: the lease of its basis' view
     views: tuple[CheckpointView, ...]
     state: bytes  # JSON as it was encoded
     salt: bytes
     digest: bytes
+    external: ExternalState | None = None  # then `state` is null

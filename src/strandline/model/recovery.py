@@ -37,6 +37,15 @@ class ReconciliationReason(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveredExternal:
+    """Where the state of the checkpoint lives, and whether its bytes were loaded and are those that were registered."""
+
+    address: str
+    digest: str
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryAtRecovery:
     """The active summary as recovery finds it: what the pure rules look at."""
 

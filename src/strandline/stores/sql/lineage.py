@@ -7,7 +7,7 @@ from typing import Any
 
 from strandline.codec import fold, pack, unfold, unpack
 from strandline.errors import CorruptRecordError
-from strandline.model.checkpoint import Checkpoint, CheckpointView
+from strandline.model.checkpoint import Checkpoint, CheckpointView, ExternalState
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.stores.sql.session import Row, Session
 
@@ -105,6 +105,7 @@ class SqlCheckpoints:
             views=pack(checkpoint.views),
             state=fold(checkpoint.state),
             salt=checkpoint.salt,
+            external=None if checkpoint.external is None else pack(checkpoint.external),
             digest=checkpoint.digest,
         )
 
@@ -118,7 +119,7 @@ class SqlCheckpoints:
 
 
 def _to_checkpoint(row: Row) -> Checkpoint:
-    (name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, digest) = row
+    (name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, external, digest) = row
     place = f"checkpoint {lineage_seq}"
     return Checkpoint(
         name=name,
@@ -132,4 +133,5 @@ def _to_checkpoint(row: Row) -> Checkpoint:
         state=unfold(state, place),
         salt=salt,
         digest=digest,
+        external=None if external is None else unpack(external, ExternalState, place),
     )

@@ -350,9 +350,9 @@ LIMIT 1
 
 -- name: add_checkpoint
 INSERT INTO checkpoint (tenant_id, workflow_id, lineage_seq, name, turn, revision, branch, context_free, in_flight,
-    views, state, salt, digest)
+    views, state, salt, external, digest)
 VALUES (:tenant_id, :workflow_id, :lineage_seq, :name, :turn, :revision, :branch, :context_free, :in_flight,
-    :views, :state, :salt, :digest)
+    :views, :state, :salt, :external, :digest)
 
 -- name: newest_checkpoint
 SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain
@@ -362,12 +362,12 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name AND
 ORDER BY lineage_seq DESC LIMIT 1
 
 -- name: checkpoint
-SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, digest
+SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, external, digest
 FROM checkpoint
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND lineage_seq = :lineage_seq
 
 -- name: all_checkpoints
-SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, digest
+SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, external, digest
 FROM checkpoint WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY lineage_seq
 
 -- ------------------------------------------------------------------------------------------ cases

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from strandline.model.checkpoint import CheckpointView
+from strandline.model.checkpoint import CheckpointView, ExternalState
 from strandline.model.lineage import LineageKind
 from strandline.ports import Store
 from strandline.testing.conformance.base import REFUSALS, StoreLaws
@@ -103,7 +103,7 @@ class LineageLaws(StoreLaws):
             assert not any(tx.lineage.left_by_restore("Main", seq) for seq in range(1, 10))
 
     def test_a_checkpoint_comes_back_whole(self, store: Store) -> None:
-        """I14: every view with generation and basis, and the agent's state byte for byte."""
+        """I14: every view with generation and basis, the agent's state byte for byte, and where it lives elsewhere."""
         with store.write(SCOPE) as tx:
             append(tx)
             entry = record(tx, LineageKind.CHECKPOINT, name="agent é")
@@ -119,10 +119,16 @@ class LineageLaws(StoreLaws):
                 ),
             )
             tx.checkpoints.add(checkpoint)
+            elsewhere = replace(
+                make_checkpoint(record(tx, LineageKind.CHECKPOINT, "elsewhere", name="main").lineage_seq),
+                external=ExternalState(address="/srv/é state", digest="sha256:00ff"),
+            )
+            tx.checkpoints.add(elsewhere)
         with store.read(SCOPE) as tx:
-            assert list(tx.checkpoints.all()) == [checkpoint]
+            assert list(tx.checkpoints.all()) == [checkpoint, elsewhere]
             assert tx.checkpoints.get(entry.lineage_seq) == checkpoint
-            assert tx.checkpoints.get(entry.lineage_seq + 1) is None
+            assert tx.checkpoints.get(elsewhere.lineage_seq) == elsewhere
+            assert tx.checkpoints.get(elsewhere.lineage_seq + 1) is None
 
     def test_the_newest_checkpoint_of_a_name_before_a_place(self, store: Store) -> None:
         """I15: `before` is no target itself; names are exact; a restore or a replay of the name is none."""

@@ -308,6 +308,7 @@ CREATE TABLE checkpoint (
     views        BLOB NOT NULL,              -- each view's generation, and the revision of those that are its basis
     state        BLOB,                       -- folded; NULL once erased
     salt         BLOB,
+    external     BLOB,                       -- address and digest of a state that lives elsewhere
     digest       BLOB NOT NULL,              -- over all of it
     PRIMARY KEY (tenant_id, workflow_id, lineage_seq),
     FOREIGN KEY (tenant_id, workflow_id, lineage_seq) REFERENCES lineage
