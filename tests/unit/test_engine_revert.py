@@ -147,6 +147,29 @@ def test_what_was_left_as_bad_is_refused(wf):
     assert wf.revert(0, **WHO).left == (1, 2, 3, 4, 5, 6)
 
 
+def test_what_covers_abandoned_events_is_refused(wf):
+    """C22: a rewind left some of the events behind that the summary speaks of."""
+    grow(wf, 2)
+    behind = wf.context(WHOLE).watermark
+    wf.rewind(behind - 1, **WHO)
+    seen = seen_of(wf)
+    with pytest.raises(strandline.InvalidInputError, match="the rewind at lineage 3 abandoned"):
+        wf.revert(2, **WHO)
+    assert seen_of(wf) == seen
+    grow(wf, 1)
+    assert wf.revert(3, **WHO).left == (4,)  # where the rewind went
+    assert wf.revert(0, **WHO).left == (1, 2, 3, 4, 5)
+
+
+def test_what_was_acted_on_is_listed_after_a_rewind_too(wf):
+    """C17, C22: the events that it abandoned were made all the same."""
+    grow(wf, 1)
+    end = wf.basis().revision
+    made = wf.append(strandline.artifact("report", "art-79"), basis=wf.context())
+    wf.rewind(end, **WHO)
+    assert [(found.kind, found.seq) for found in wf.revert(0, **WHO).acted_on] == [("artifact", made.seq)]
+
+
 @pytest.mark.parametrize("by", ["", "  ", None, 7, "x" * (limits.CASE_TEXT_CHARS_MAX + 1), "\ud800"], ids=repr)
 def test_nobody_decides_nothing(wf, by):
     grow(wf, 1)

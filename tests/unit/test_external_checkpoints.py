@@ -287,6 +287,57 @@ def test_one_in_flight_that_is_older_than_the_compaction_is_passed_by(wf, file):
     assert wf.recover(load=read).kind == "replay"
 
 
+# ---------------------------------------------------------------------------------------------- cases
+
+
+def test_what_is_not_as_registered_opens_one_case(db, wf, file):
+    """C21: asked twice it is the same; the answer to go on from the log passes the checkpoint over."""
+    made = register(wf, file, 3)
+    file.unlink()
+    error = refused(wf, "it can't be loaded", load=read)
+    assert refused(wf, "it can't be loaded", load=read).case_id == error.case_id
+    (case,) = wf.cases()
+    assert (case.kind, case.checkpoint_seq, case.checkpoint_turn) == ("checkpoint_digest", made.lineage_seq, 3)
+    assert (case.blocking, case.case_id) == (False, error.case_id)
+    wf.reconcile(case.case_id, strandline.ReplayFromExact(), by="ada", why="the file is gone")
+    assert wf.recover(load=read).kind == "replay"
+
+
+def test_one_taken_in_flight_opens_a_case_that_names_it(wf, file):
+    """C21: a lineage refusal; a newer checkpoint is the other way out."""
+    basis = wf.context()
+
+    def meanwhile(request: strandline.SummaryRequest) -> str:
+        register(wf, file, 1, basis=basis)
+        raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError):
+        wf.compact(400, meanwhile)
+    with pytest.raises(strandline.CompactionLineageError) as caught:
+        wf.recover(load=read)
+    (case,) = wf.cases()
+    assert (case.kind, case.case_id, case.checkpoint_turn) == ("lineage_refusal", caught.value.case_id, 1)
+    wf.reconcile(case.case_id, strandline.ReplayFromExact(), by="ada", why="torn")
+    assert wf.recover(load=read).kind == "replay"
+
+
+def test_a_controller_answers_and_the_state_is_loaded_all_the_same(wf, file):
+    """C21: the answer passes over the one that is gone; the next recovery restores the next one."""
+    register(wf, file, 1)
+
+    class PassOver:
+        name = "pass-over"
+
+        def decide(self, case):
+            return strandline.ReplayFromExact()
+
+    file.write_bytes(b"changed")
+    assert wf.recover(load=read, controller=PassOver()).kind == "replay"
+    file.write_bytes(DATA)
+    register(wf, file, 2)
+    assert wf.recover(load=read, controller=PassOver()).state == DATA
+
+
 # ---------------------------------------------------------------------------------------------- bad input, bad bytes
 
 
