@@ -182,15 +182,25 @@ def test_nobody_decides_nothing(wf, by):
     assert seen_of(wf) == seen
 
 
-def test_a_damaged_summary_is_no_target_and_no_hindrance(tmp_path):
+DAMAGES = (
+    "UPDATE summary SET watermark = watermark + 1 WHERE summary_no IN (2, 3)",
+    "UPDATE summary SET anchors = NULL, salt = NULL WHERE summary_no IN (2, 3)",
+    "DELETE FROM summary WHERE summary_no IN (2, 3)",
+    "DELETE FROM dropped_ref WHERE summary_no IN (2, 3)",
+    "UPDATE segment SET text_digest = x'00' WHERE made_by IN (SELECT summary_id FROM summary WHERE summary_no > 1)",
+)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_summary_is_no_target_and_no_hindrance(tmp_path, damage):
     """I16: one can't go back to it, and can go away from it."""
     with open_store("sqlite", tmp_path) as db:
         wf = new_workflow(db)
         grow(wf, 3)
         with closing(sqlite3.connect(tmp_path / "store.db")) as raw, raw:
-            raw.execute("UPDATE summary SET watermark = watermark + 1 WHERE summary_no IN (2, 3)")
+            assert raw.execute(damage).rowcount > 0
         entries = wf.lineage()
-        with pytest.raises(strandline.CorruptRecordError, match="summary 2") as caught:
+        with pytest.raises(strandline.CorruptRecordError, match=r"summary 2|segment|dropped_ref 2") as caught:
             wf.revert(2, **WHO)
         assert "strandline verify" in caught.value.hint
         assert wf.lineage() == entries

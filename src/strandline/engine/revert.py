@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from strandline.codec import record_digest
 from strandline.engine.acted_on import read_acted_on
 from strandline.engine.cases import open_case
 from strandline.engine.claim import fence_holder
@@ -199,6 +200,8 @@ def _target(env: Environment, tx: Transaction, view: ViewHead, to_generation: in
     if number == 0:
         return _Target(summary=None)
     summary = load_summary(tx, number, view.name)
+    if record_digest(tuple(tx.summaries.changes(number))) != summary.manifest_digest:
+        raise CorruptRecordError("its changes do not match their digest", place=f"manifest of summary {number}")
     check_reach(replace(view, watermark=summary.watermark), tx.log.head().revision, env.scope.workflow)
     return _Target(summary=summary)
 
