@@ -17,6 +17,7 @@ from strandline.engine.lineage import add_entry
 from strandline.engine.rewind import rewind_in
 from strandline.model.lineage import AbandonedRange, LineageEntry, LineageKind
 from strandline.rules.branches import Abandoned
+from strandline.testing.values import make_foreign
 from tests.unit.test_engine_stage import (
     WHOLE,
     bounded,
@@ -392,6 +393,22 @@ def test_a_validated_draft_is_void(db, wf, monkeypatch):
     assert states(db, wf) == [("void", ["validated"])]
     wf.append(talk(8, start=20))
     assert wf.compact(400, quiet).outcome == "activated"
+
+
+def test_a_comparison_is_made_over_live_events(db, wf):
+    """C29: what another tool summarized before the rewind is compared with what is live; and the late result of an
+    abandoned call is no result of a call that was not copied.
+    """
+    wf.append([*talk(6), CALL("c1", "get", {}), SAY("user", "bucket-77dd is mine")])
+    wf.rewind(12, **WHO)
+    wf.append([RESULT("c1", "late, of bucket-77aa"), strandline.abandoned("c1"), SAY("assistant", "bucket-0001 again")])
+    wf.append([CALL("c2", "get", {"of": "bucket-77dd"}), RESULT("c2", "x")])
+    theirs = [make_foreign(str(through), through, text="They did much. " * 200) for through in (14, 17)]
+    with transaction(db, wf, write=True) as tx:
+        tx.log.set_head(replace(tx.log.head(), foreign_summaries=tx.summaries.add_foreign(theirs)))
+    compared = wf.compare().summaries
+    assert [one.ours_reason for one in compared] == ["", ""]
+    assert compared[0].needed.needed == 1  # bucket-0001: bucket-77dd was shown in no live event before
 
 
 # ---------------------------------------------------------------------------------------------- checkpoints

@@ -102,6 +102,18 @@ class LineageLaws(StoreLaws):
             assert left == [3, 4, 7]
             assert not any(tx.lineage.left_by_restore("Main", seq) for seq in range(1, 10))
 
+    def test_a_past_that_a_rewind_to_a_checkpoint_has_left(self, store: Store) -> None:
+        """I15, I17: as by a restore; a rewind to a mere event names no checkpoint, and leaves none of a name."""
+        with store.write(SCOPE) as tx:
+            append(tx)
+            for number in range(3):  # 1..3
+                record(tx, LineageKind.CHECKPOINT, f"early-{number}", name="main")
+            record(tx, LineageKind.REWIND, "to an event")  # 4
+            record(tx, LineageKind.REWIND, "to a checkpoint", name="main", restored_seq=1)  # 5
+            record(tx, LineageKind.CHECKPOINT, "late", name="main")  # 6
+        with store.read(SCOPE) as tx:
+            assert [seq for seq in range(1, 7) if tx.lineage.left_by_restore("main", seq)] == [2, 3, 4]
+
     def test_a_checkpoint_comes_back_whole(self, store: Store) -> None:
         """I14: every view with generation and basis, the agent's state byte for byte, and where it lives elsewhere."""
         with store.write(SCOPE) as tx:

@@ -8,8 +8,8 @@ import pytest
 
 from strandline.codec import EMPTY_CHAIN
 from strandline.limits import APPEND_EVENTS_MAX
-from strandline.model.lineage import WorkflowHead
-from strandline.ports import KeyTakenError, Store
+from strandline.model.lineage import AbandonedRange, WorkflowHead
+from strandline.ports import KeyTakenError, Store, Transaction
 from strandline.testing.conformance.base import REFUSALS, StoreLaws
 from strandline.testing.conformance.stage import FAR, SCOPE, append
 from strandline.testing.values import make_digest, make_event
@@ -163,3 +163,64 @@ class LogLaws(StoreLaws):
         with store.read(SCOPE) as tx:
             assert list(tx.log.read(1, FAR)) == [event]
             assert tx.log.count() == 1
+
+    def test_an_abandoned_event_frees_its_key(self, store: Store) -> None:
+        """I3, C22: the key may be taken again; the events stay as they are, and each holder is found."""
+        with store.write(SCOPE) as tx:
+            old = append(tx, 4)
+            _abandon(tx, 1, 3, 4)
+        with store.write(SCOPE) as tx:
+            assert tx.log.by_keys(["event-2", "event-3", "event-4"]) == {"event-2": old[1]}
+            new = make_event(5, key="event-3", body=b"another")
+            tx.log.insert([new])
+            with pytest.raises(KeyTakenError):
+                tx.log.insert([make_event(6, key="event-3")])
+        with store.read(SCOPE) as tx:
+            assert list(tx.log.read(1, FAR)) == [*old, new]
+            assert tx.log.count() == 5
+            assert tx.log.by_keys(["event-3", "event-4"]) == {"event-3": new}
+            assert tx.log.key_holders("event-3") == [old[2], new]
+            assert tx.log.key_holders("event-4") == [old[3]]
+            assert tx.log.key_holders("event-9") == []
+
+    def test_ranges_may_overlap(self, store: Store) -> None:
+        """C22: a later rewind goes back behind an earlier one; both ranges are kept, by branch."""
+        with store.write(SCOPE) as tx:
+            assert tx.log.abandoned() == []
+            append(tx, 6)
+            _abandon(tx, 1, 4, 6)
+        with store.write(SCOPE) as tx:
+            tx.log.insert([make_event(7, key="event-4")])
+            _abandon(tx, 2, 2, 7)
+        with store.read(SCOPE) as tx:
+            assert [(left.branch, left.from_seq, left.through_seq) for left in tx.log.abandoned()] == [
+                (1, 4, 6),
+                (2, 2, 7),
+            ]
+            assert sorted(tx.log.by_keys([f"event-{number}" for number in range(1, 7)])) == ["event-1"]
+            assert [event.seq for event in tx.log.read(1, FAR)] == list(range(1, 8))
+
+    def test_a_range_that_is_rolled_back_frees_nothing(self, store: Store) -> None:
+        """I2: the keys are taken as before."""
+        with store.write(SCOPE) as tx:
+            old = append(tx, 2)
+        with pytest.raises(RuntimeError):
+            _give_up(store)
+        with store.write(SCOPE) as tx:
+            assert tx.log.abandoned() == []
+            assert tx.log.by_keys(["event-2"]) == {"event-2": old[1]}
+            with pytest.raises(KeyTakenError):
+                tx.log.insert([make_event(3, key="event-2")])
+
+
+def _abandon(tx: Transaction, branch: int, from_seq: int, through_seq: int) -> None:
+    """Leave a range behind, as a rewind does."""
+    tx.log.abandon(AbandonedRange(branch=branch, from_seq=from_seq, through_seq=through_seq))
+    tx.log.set_head(replace(tx.log.head(), branch=branch))
+
+
+def _give_up(store: Store) -> None:
+    """Leave a range behind, and the transaction by an exception."""
+    with store.write(SCOPE) as tx:
+        _abandon(tx, 1, 2, 2)
+        raise RuntimeError
