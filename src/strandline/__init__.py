@@ -80,6 +80,7 @@ from strandline.model.outcome import (
     Problem,
     RecallHit,
     Reverted,
+    Rewound,
     VerifyReport,
 )
 from strandline.model.recovery import ReconciliationReason, RecoveryKind
@@ -168,6 +169,7 @@ __all__ = [
     "ReplayFromExact",
     "ReplayWhenLogged",
     "Reverted",
+    "Rewound",
     "Role",
     "Rung",
     "SchemaVersionError",

@@ -1076,3 +1076,35 @@ def test_a_state_whose_address_is_no_path_is_left_to_the_caller(answer: Any, run
     assert "no absolute path" in error["message"]
     assert "--no-load" in error["hint"]
     assert answer("recover", "--no-load")["external"]["address"] == "s3://bucket/state"
+
+
+def test_rewind_goes_back_and_says_so(answer: Any, run: Run) -> None:
+    for number in range(1, 5):
+        run("append", "--text", f"turn {number} of bucket-77a{number}", "--workflow", "w")
+    run("append", "--kind", "revoke", "--subject", "ship", "--text", "No.")
+    kept = answer("checkpoint", "--turn", 1, "--state", '{"n": 1}')
+    run("append", "--text", "one more")
+    done = answer("rewind", 3, "--by", "ada", "--why", "a wrong turn")
+    assert (done["to_revision"], done["revision"], done["branch"], done["events"]) == (3, 7, 1, 3)
+    assert (done["restated"], done["generations"]) == ([[7, 5]], {"main": 1})
+    assert "[4] message, abandoned" in run("recall", "bucket-77a4").stdout
+    assert [hit["abandoned"] for hit in answer("recall", "bucket-77a1")["hits"]] == [False]
+    assert "turn 4" not in run("context").stdout
+    assert "by ada, why 'a wrong turn'" in run("lineage").stdout
+    said = answer("rewind", "--checkpoint", kept["lineage_seq"], "--by", "ada", "--why", "x", code=2)
+    assert "later rewind abandoned" in said["error"]["message"]
+    kept = answer("checkpoint", "--turn", 2, "--state", '{"n": 2}')
+    run("append", "--text", "on the new branch")
+    shown = run("rewind", "--checkpoint", kept["lineage_seq"], "--by", "ada", "--why", "x")
+    assert "went back to event 7; branch 2 goes on behind event 8" in shown.stdout
+    assert answer("recover")["state"] == {"n": 2}
+    assert run("verify").exit_code == 0
+
+
+@pytest.mark.parametrize("where", [(9,), (3,), (2,), (-1,), (), (1, "--checkpoint", 1), ("--checkpoint", 1)])
+def test_rewind_refused(answer: Any, run: Run, where: tuple[object, ...]) -> None:
+    for number in range(1, 4):
+        run("append", "--text", f"turn {number}", "--workflow", "w")
+    answer("rewind", 2, "--by", "ada", "--why", "x")
+    assert run("rewind", *where, "--by", "ada", "--why", "x").exit_code == 2
+    assert len(answer("lineage")["entries"]) == 1

@@ -32,8 +32,8 @@ ONE_ROW = {"store_meta", "schema_migration", "view_head"}  # a second view can't
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A store with rows in every table: two generations, a failed attempt, checkpoints, a foreign summary, a fork of
-    names between two tenants.
+    """A store with rows in every table: two rewinds, two generations after them, a failed attempt, checkpoints, a
+    foreign summary, a fork of names between two tenants.
     """
     folder = tmp_path_factory.mktemp("bytes")
     with open_store("sqlite", folder) as db:
@@ -45,6 +45,9 @@ def whole(tmp_path_factory):
                 *talk(6),
             ]
         )
+        for start, to in ((90, 16), (94, 20)):
+            wf.append(talk(2, start=start))
+            wf.rewind(to, by="dana", why="a wrong turn")
         wf.compact(350, quiet)
         wf.append([strandline.tool_call("c1", "get", {"of": "bucket-0001"}), strandline.tool_result("c1", "vol-77aa")])
         wf.append(talk(8, start=20))
@@ -59,7 +62,7 @@ def whole(tmp_path_factory):
         other.append([strandline.message("user", "vol-77aa belongs to others", key="rule"), strandline.note("b")])
         ask_twice(wf)
         assert db.verify().ok
-        assert wf.context().generation == 2
+        assert wf.context().generation == 4
     path = folder / "store.db"
     with closing(sqlite3.connect(path)) as connection:
         for (trigger,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
@@ -235,6 +238,7 @@ READS = {
     "lineage": lambda wf: wf.lineage(),
     "checkpoint": lambda wf: wf.recover(dry_run=True),
     "workflow": lambda wf: wf.context(),
+    "abandoned_range": lambda wf: wf.context(),
 }
 """The read that uses a row of each table. Jobs are read by the next claim; names by nothing but their own lookup."""
 
@@ -281,6 +285,7 @@ def test_the_read_that_uses_a_row_refuses_it(whole, copy, table):
 
 MISSED = {
     "event": ("DELETE FROM event WHERE seq = 9 AND tenant_id = 1", READS["event"]),
+    "range of a rewind": ("DELETE FROM abandoned_range WHERE branch = 2", READS["abandoned_range"]),
     "fact that holds": ("DELETE FROM register_fact WHERE kind = 'constraint'", READS["register_fact"]),
     "view": ("DELETE FROM view_head", READS["view_head"]),
     "segment": ("DELETE FROM segment", READS["segment"]),
@@ -318,7 +323,7 @@ def test_an_older_row_of_a_view_does_not_bring_its_memory_back(whole, tmp_path):
     with strandline.open(path) as db:
         wf = workflow_of(db)
         for read in (wf.context, wf.recover, lambda: wf.compact(200, quiet)):
-            with pytest.raises(strandline.CorruptRecordError, match="generation 3"):
+            with pytest.raises(strandline.CorruptRecordError, match="generation 5"):
                 read()
 
 

@@ -27,6 +27,7 @@ from strandline.cli.recall import recall
 from strandline.cli.recover import recover
 from strandline.cli.refs import refs
 from strandline.cli.revert import report_regression, revert
+from strandline.cli.rewind import rewind
 from strandline.cli.verify import verify
 
 Version = Annotated[bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")]
@@ -83,6 +84,7 @@ app.command("cases")(command(cases, unused=("view", "refs_config")))
 app.command("reconcile")(command(reconcile, unused=("view",)))
 app.command("revert")(command(revert, unused=("refs_config",)))
 app.command("report-regression")(command(report_regression, unused=("refs_config",)))
+app.command("rewind")(command(rewind, unused=("view", "refs_config")))
 app.command("refs")(refs)
 app.command("verify")(command(verify, "all of the store", ("view", "refs_config")))
 app.command("doctor")(command(doctor, unused=("tenant", "workflow", "view", "refs_config")))

@@ -44,4 +44,4 @@ def _shown(hit: RecallHit, ref: str) -> str:
         said = f"… {said[max(0, at - _EXCERPT_CHARS) : at + len(ref) + _EXCERPT_CHARS]} …"
         said += f"\n({len(hit.text):,} characters; --json prints them all)"
     who = f"{hit.actor}/{hit.kind}" if hit.actor else hit.kind
-    return f"[{hit.seq}] {who}{', declared' if hit.declared else ''}\n{said}"
+    return f"[{hit.seq}] {who}{', declared' if hit.declared else ''}{', abandoned' if hit.abandoned else ''}\n{said}"

@@ -15,7 +15,7 @@ from strandline.engine.checkpoint import load_checkpoint
 from strandline.engine.claim import fence_all
 from strandline.engine.environment import Environment, check_author, check_whole
 from strandline.engine.lineage import add_entry, check_entry, next_seq, summary_of
-from strandline.engine.reading import abandoned_of, check_register_whole, check_summary, read_live
+from strandline.engine.reading import abandoned_of, check_register_whole, load_summary, read_live
 from strandline.errors import CorruptRecordError, InvalidInputError
 from strandline.model.candidate import CandidateState
 from strandline.model.event import Event, EventKind
@@ -235,14 +235,7 @@ def _move(env: Environment, tx: Transaction, order: _Order, view: ViewHead, *, i
     """Move a view's pointer, and record it."""
     named = order.named
     is_basis = named is not None and (named.view == view.name or (named.view is None and is_first))
-    chain = list(_chain(tx, view.summary_no))
-    if named is not None and named.view == view.name:
-        number = summary_of(tx, view.name, named.generation or 0)
-        target = _load(tx, number) if number else None
-    else:
-        target = next((summary for summary in chain if summary.watermark <= order.to), None)
-    if target is not None:
-        _check_target(target, view, order.to)
+    left, target = _target(tx, order, view)
     moved = replace(
         view,
         generation=view.generation + 1,
@@ -280,34 +273,43 @@ def _move(env: Environment, tx: Transaction, order: _Order, view: ViewHead, *, i
             detail=detail,
         ),
     )
-    for summary in chain:
-        if summary.summary_no > moved.summary_no:
-            _mark(tx, summary, CandidateState.REVERTED)
+    for summary in left:
+        _mark(tx, summary, CandidateState.REVERTED)
     if target is not None:
         _mark(tx, target, CandidateState.ACTIVE)
     return moved
 
 
-def _chain(tx: Transaction, number: int) -> Iterator[Summary]:
-    """Yield a summary and its bases, the newest first."""
+def _target(tx: Transaction, order: _Order, view: ViewHead) -> tuple[list[Summary], Summary | None]:
+    """Return the summaries that the view leaves, the newest first, and the one that it goes back to."""
+    named = order.named
+    wanted = None
+    if named is not None and named.view == view.name:
+        wanted = summary_of(tx, view.name, named.generation or 0)
+    left: list[Summary] = []
+    for summary in _chain(tx, view):
+        if summary.watermark <= order.to if wanted is None else summary.summary_no <= wanted:
+            wanted = summary.summary_no if wanted is None else wanted
+            break
+        left.append(summary)
+    if not wanted:
+        return left, None
+    target = load_summary(tx, wanted, view.name, texts_only=True)
+    if target.watermark > order.to:
+        place = f"summary {wanted} of view {view.name!r}"
+        raise CorruptRecordError(f"it covers more than event {order.to}, where its generation was", place=place)
+    return left, target
+
+
+def _chain(tx: Transaction, view: ViewHead) -> Iterator[Summary]:
+    """Yield the view's summary and its bases, the newest first; their texts are not checked."""
+    number = view.summary_no
     while number:
-        summary = _load(tx, number)
+        summary = tx.summaries.get(number, texts_only=True)
+        if summary is None:
+            raise CorruptRecordError("the summary is missing", place=f"summary {number} of view {view.name!r}")
         yield summary
         number = summary.base_no
-
-
-def _load(tx: Transaction, number: int) -> Summary:
-    summary = tx.summaries.get(number, texts_only=True)
-    if summary is None:
-        raise CorruptRecordError("the summary is missing", place=f"summary {number}")
-    return summary
-
-
-def _check_target(target: Summary, view: ViewHead, to: int) -> None:
-    place = f"summary {target.summary_no} of view {view.name!r}"
-    check_summary(target, place)
-    if target.view != view.name or target.watermark > to:
-        raise CorruptRecordError(f"it is no summary of this view through event {to}", place=place)
 
 
 def _mark(tx: Transaction, summary: Summary, state: CandidateState) -> None:
