@@ -19,6 +19,7 @@ from strandline.cli.compare import compare
 from strandline.cli.context import context
 from strandline.cli.doctor import doctor
 from strandline.cli.failures import INTERRUPTED, report
+from strandline.cli.fork import fork
 from strandline.cli.import_transcript import import_transcript
 from strandline.cli.lineage import lineage
 from strandline.cli.manifest import manifest
@@ -79,6 +80,7 @@ app.command("compact")(command(compact, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
 app.command("compare")(command(compare, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
 for verb in (context, checkpoint, recover, recall, manifest):
     app.command(verb.__name__)(command(verb, unused=("refs_config",)))
+app.command("fork")(command(fork, unused=("view", "refs_config")))
 app.command("lineage")(command(lineage, unused=("view", "refs_config")))
 app.command("cases")(command(cases, unused=("view", "refs_config")))
 app.command("reconcile")(command(reconcile, unused=("view",)))

@@ -10,7 +10,7 @@ from strandline.model.case import Case, CaseAnswer
 from strandline.model.checkpoint import Checkpoint
 from strandline.model.event import Basis
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
-from strandline.model.outcome import Reverted, Rewound
+from strandline.model.outcome import Forked, Reverted, Rewound
 
 
 class AsyncRecoveryVerbs:
@@ -64,3 +64,7 @@ class AsyncRecoveryVerbs:
     async def reconcile(self, case: Case | str, answer: CaseAnswer, *, by: str, why: str) -> Case:
         """As `Workflow.reconcile`."""
         return await in_thread(self._workflow.reconcile, case, answer, by=by, why=why)
+
+    async def fork(self, at_revision: int | None, name: str, *, by: str, why: str) -> Forked:
+        """As `Workflow.fork`."""
+        return await in_thread(self._workflow.fork, at_revision, name, by=by, why=why)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from strandline.client.verbs import Verbs, basis_of
 from strandline.engine.cases import get_case, list_cases
 from strandline.engine.checkpoint import register_checkpoint
+from strandline.engine.fork import fork
 from strandline.engine.read_context import Context
 from strandline.engine.reconcile import reconcile
 from strandline.engine.revert import report_regression, revert
@@ -15,7 +16,7 @@ from strandline.model.case import Case, CaseAnswer
 from strandline.model.checkpoint import Checkpoint, ExternalState
 from strandline.model.event import Basis
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
-from strandline.model.outcome import Reverted, Rewound
+from strandline.model.outcome import Forked, Reverted, Rewound
 
 
 class RecoveryVerbs(Verbs):
@@ -135,3 +136,21 @@ class RecoveryVerbs(Verbs):
         """
         case_id = case.case_id if isinstance(case, Case) else case
         return reconcile(self._env, case_id, answer, by=by, why=why)
+
+    def fork(self, at_revision: int | None, name: str, *, by: str, why: str) -> Forked:
+        """Begin a new workflow of the tenant from the state of this one at a revision (C22).
+
+        It reads the past up to there from this workflow, shares its ledger of effects and permits, and goes its own way
+        in everything else. This workflow stays as it is.
+
+        Args:
+            at_revision: a live event; None: as the workflow is now.
+            name: of the new workflow.
+            by: who decides it.
+            why: the reason, for the lineage of the new workflow.
+
+        Raises:
+            TenantScopeError: this workflow is not there, or no workflow can have this name.
+            InvalidInputError: the name is taken, or the revision is none to fork from; nothing was written.
+        """
+        return fork(self._env, at_revision, name, by=by, why=why)

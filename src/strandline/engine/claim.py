@@ -9,6 +9,7 @@ from strandline.codec import record_digest, storable
 from strandline.engine.assemble import Assembled
 from strandline.engine.cases import Question, ask, check_unblocked, find_case
 from strandline.engine.environment import Environment
+from strandline.engine.fork import made_here
 from strandline.engine.lineage import add_entry, next_seq
 from strandline.engine.plan_job import Job
 from strandline.engine.reading import UNWRITTEN_MAIN, find_view
@@ -347,7 +348,7 @@ def activate(env: Environment, job: Job, attempt: Attempt) -> LineageEntry | Ref
         activated = replace(attempt, state=AttemptState.ACTIVATED)
         tx.jobs.settle_attempt(activated, fence=attempt.fence, expected=AttemptState.VALIDATED)
         tx.jobs.set_candidate_state(job.candidate_id, CandidateState.ACTIVE)
-        if job.base is not None:
+        if job.base is not None and made_here(job.base.summary_id):
             tx.jobs.set_candidate_state(job.base.summary_id.rpartition(".")[0], CandidateState.SUPERSEDED)
         return entry
 

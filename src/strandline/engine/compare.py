@@ -201,7 +201,7 @@ class _Ours:
 
         The other tool compacted there whatever was open, and a watermark of ours never passes an open call (I8).
         """
-        with self._env.store.read(self._env.scope) as source, self._scratch.store.write(self._scratch.scope) as tx:
+        with self._env.read() as source, self._scratch.write() as tx:
             writer = LogWriter(self._scratch, tx)
             reader, left = find_view(source, self._order.view, str(self._env.scope)), abandoned_of(source)
             for page in _pages(read_live(source, self._copied + 1, through, self._env.scope.workflow)):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 from strandline.codec import encode_text
+from strandline.engine.ancestry import compose
 from strandline.errors import InvalidInputError
 from strandline.limits import CASE_TEXT_CHARS_MAX
 from strandline.model.ids import Scope
@@ -60,13 +61,17 @@ class Environment:
     hooks: tuple[Hook, ...] = ()
     references: References = BUILT_IN
 
-    def read(self) -> AbstractContextManager[Transaction]:
-        """Open one snapshot of the workflow."""
-        return self.store.read(self.scope)
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """Open one snapshot of the workflow; a fork's holds its inherited past (C22)."""
+        with self.store.read(self.scope) as tx:
+            yield compose(tx)
 
-    def write(self) -> AbstractContextManager[Transaction]:
-        """Open a writing transaction on the workflow."""
-        return self.store.write(self.scope)
+    @contextmanager
+    def write(self, *, joins: bool = True) -> Iterator[Transaction]:
+        """Open a writing transaction on the workflow, as `Store.write`; a fork's holds its inherited past (C22)."""
+        with self.store.write(self.scope, joins=joins) as tx:
+            yield compose(tx)
 
     def part_tokens(self, text: str) -> int:
         """Return the tokens of a part of a context, with what parts it from the next; of no text, none."""

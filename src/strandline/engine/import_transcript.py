@@ -168,7 +168,7 @@ def _prepared(event: NewEvent, references: References) -> Ready:
 
 
 def _run(env: Environment, items: Iterable[Placed], *, salvage: bool) -> _Import:
-    with env.store.write(env.scope, joins=False) as tx:
+    with env.write(joins=False) as tx:
         run = _Import(env, tx, salvage=salvage)
         for item, place, ready in items:
             run.take(item, place, ready)

@@ -10,6 +10,7 @@ from strandline.engine.assemble import standing_refs
 from strandline.engine.cases import check_cases_whole
 from strandline.engine.checkpoint import check_checkpoint
 from strandline.engine.environment import Environment
+from strandline.engine.fork import inherited_branches
 from strandline.engine.lineage import read_entries
 from strandline.engine.material import EMPTY_SOURCE
 from strandline.engine.reading import check_summary, read_summary
@@ -38,9 +39,10 @@ def verify(env: Environment, scopes: list[Scope], progress: Progress | None = No
     problems = [Problem(workflow="", place="store", reason=reason) for reason in env.store.problems()]
     events = 0
     for scope in scopes:
-        check = _WorkflowCheck(replace(env, scope=scope))
+        here = replace(env, scope=scope)
+        check = _WorkflowCheck(here)
         try:
-            with env.store.read(scope) as tx:
+            with here.read() as tx:
                 check.run(tx, progress)
         except StrandlineError as error:
             check.notes.note(error)
@@ -120,8 +122,8 @@ class _WorkflowCheck:
 
     def _ranges(self, tx: Transaction, rewinds: dict[int, AbandonedRange]) -> None:
         """Every range of abandoned events is that of a rewind in the lineage; a fork has its parent's, too (C22)."""
-        inherited = tx.log.head().fork_seq
-        stored = {left.branch: left for left in self._fold.left.ranges if left.through_seq >= inherited}
+        inherited = inherited_branches(tx)
+        stored = {left.branch: left for left in self._fold.left.ranges if left.branch > inherited}
         for branch in sorted(stored.keys() | rewinds.keys()):
             if stored.get(branch) != rewinds.get(branch):
                 self._say(f"abandoned_range {branch}", "it is not what the lineage says of the rewind (C22)")

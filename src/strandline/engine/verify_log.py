@@ -17,6 +17,7 @@ from strandline.codec import (
     record_digest,
     stored_digest,
 )
+from strandline.engine.fork import inherited_branches
 from strandline.engine.reading import abandoned_of, read_log, register_event
 from strandline.errors import CorruptRecordError, StrandlineError
 from strandline.limits import LOG_PAGE_EVENTS
@@ -86,13 +87,19 @@ class LogFold:
 
 
 class _RegisterFold:
-    """The register, folded event by event from the first, with every rewind in its place (C22)."""
+    """The register, folded event by event from the first, with every rewind in its place (C22). Of a fork, what had
+    ended before its fork point is the parent's, and what held there begins there.
+    """
 
-    def __init__(self, left: Abandoned) -> None:
+    def __init__(self, tx: Transaction, left: Abandoned) -> None:
         self._register = Register((), lambda _: None)
-        self._rewinds: dict[int, list[AbandonedRange]] = {}  # by the last event that they left behind
+        self._fork_seq = tx.log.head().fork_seq
+        inherited = inherited_branches(tx)
+        self._rewinds: dict[
+            tuple[int, bool], list[AbandonedRange]
+        ] = {}  # by the last event left behind, and if its own
         for behind in left.ranges:
-            self._rewinds.setdefault(behind.through_seq, []).append(behind)
+            self._rewinds.setdefault((behind.through_seq, behind.branch > inherited), []).append(behind)
         self._gone_back_to = {behind.from_seq - 1 for behind in left.ranges}
         self._held: dict[int, list[Fact]] = {0: []}  # as of the events that a rewind goes back to
 
@@ -107,18 +114,22 @@ class _RegisterFold:
         ended, ordinal = list(step.ended), len(step.begun)
         if event.seq in self._gone_back_to:
             self._held[event.seq] = self._register.facts
-        for behind in self._rewinds.get(event.seq, ()):
-            step = self._register.rewind(self._held[behind.from_seq - 1], event.seq, ordinal)
-            ended += step.ended
-            ordinal += len(step.begun)
-        return ended
+        for own in (False, True):
+            for behind in self._rewinds.get((event.seq, own), ()):
+                step = self._register.rewind(self._held[behind.from_seq - 1], event.seq, ordinal)
+                ended += step.ended
+                ordinal += len(step.begun)
+            if event.seq == self._fork_seq and not own:
+                self._register.carry(event.seq)
+                ended, ordinal = [], len(self._register.facts)
+        return ended if event.seq >= self._fork_seq else []
 
 
 def fold_log(tx: Transaction, notes: Notes, progress: Progress | None) -> LogFold:
     """Walk the log: seqs 1..revision without gap, each body and the whole chain; fold the register on the way."""
     head = tx.log.head()
     fold = LogFold(left=abandoned_of(tx))
-    register = _RegisterFold(fold.left)
+    register = _RegisterFold(tx, fold.left)
     facts = _Facts()
     sightings = RunningDigest()
     chain = EMPTY_CHAIN
@@ -259,7 +270,7 @@ def check_register(tx: Transaction, fold: LogFold, notes: Notes) -> None:
 
 def _first_difference(tx: Transaction, workflow: str) -> str:
     """Return the place of the first fact that is not as the log folds to it."""
-    register = _RegisterFold(abandoned_of(tx))
+    register = _RegisterFold(tx, abandoned_of(tx))
     ended: list[Fact] = []
     for event in read_log(tx, 1, tx.log.head().revision, workflow):
         ended += register.take(event)

@@ -11,6 +11,18 @@ from strandline.model.event import Basis, EventKind
 from strandline.model.summary import Summary
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forked:
+    """A workflow that was begun from another one (C22)."""
+
+    workflow: str
+    parent: str
+    revision: int  # the last event that it shares with its parent
+    lineage_seq: int  # of the last entry that records it, in its own lineage
+    facts: int  # of the register, that hold there
+    watermarks: Mapping[str, int]  # of each view: what the summary covers that it took over; 0: there was none
+
+
 class CompactionResult(enum.StrEnum):
     """How a compaction ended."""
 

@@ -116,8 +116,10 @@ class RegisterFacet(Protocol):
         """Set through_seq of facts that are there."""
         ...
 
-    def newest(self, kind: FactKind, subject: str) -> Fact | None:
-        """Return the fact of this kind and subject that began last, whether it still holds or not."""
+    def newest(self, kind: FactKind, subject: str, through_seq: int | None = None) -> Fact | None:
+        """Return the fact of this kind and subject that began last, at or before `through_seq` where that is given;
+        whether it still holds or not.
+        """
         ...
 
     def count_standing(self) -> int:

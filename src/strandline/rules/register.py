@@ -87,6 +87,11 @@ class Register:
         """Whether a watermark here would cover an open call (I8)."""
         return bool(self._open_calls)
 
+    def carry(self, seq: int) -> None:
+        """Go on from event `seq` as a fork does, whose facts hold from there on (C22)."""
+        for fact in carried(self.facts, seq):
+            self._facts[fact.key] = fact
+
     def apply(self, event: RegisterEvent) -> RegisterStep:
         """Take the next event of the log.
 
@@ -291,6 +296,12 @@ def rewound(standing: Iterable[Fact], held: Iterable[Fact], revision: int, ordin
 def _content(fact: Fact) -> Fact:
     """Return what a fact says, apart from when it held."""
     return replace(fact, from_seq=0, ordinal=0, through_seq=None)
+
+
+def carried(facts: Iterable[Fact], seq: int) -> list[Fact]:
+    """Return facts that hold at event `seq` as rows that begin there: what a fork at `seq` goes on from (C22)."""
+    in_order = sorted(facts, key=lambda fact: (fact.from_seq, fact.ordinal))
+    return [replace(fact, from_seq=seq, ordinal=ordinal, through_seq=None) for ordinal, fact in enumerate(in_order)]
 
 
 def _end_before(event: RegisterEvent, facts: Iterable[Fact]) -> tuple[Fact, ...]:

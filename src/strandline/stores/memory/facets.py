@@ -140,8 +140,9 @@ class MemoryRegister(Facet):
         holding = {place: fact for place, fact in standing.items() if fact.through_seq is None}
         self._tables.standing.put(self._moment, ONLY, dict(sorted(holding.items())))
 
-    def newest(self, kind: FactKind, subject: str) -> Fact | None:
-        return next(iter(self._tables.facts.newest(self._moment, "about", (kind, subject))), None)
+    def newest(self, kind: FactKind, subject: str, through_seq: int | None = None) -> Fact | None:
+        high = None if through_seq is None else (through_seq + 1, -1)
+        return next(iter(self._tables.facts.newest(self._moment, "about", (kind, subject), high)), None)
 
     def count_standing(self) -> int:
         return len(self._all_standing())

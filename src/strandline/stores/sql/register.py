@@ -41,8 +41,10 @@ class SqlRegister:
                 place = f"register_fact {fact.from_seq}.{fact.ordinal}"
                 raise CorruptRecordError("the fact is missing", place=place)
 
-    def newest(self, kind: FactKind, subject: str) -> Fact | None:
+    def newest(self, kind: FactKind, subject: str, through_seq: int | None = None) -> Fact | None:
         rows = self._session.rows("facts_of", subject=subject, kind=kind.value)
+        if through_seq is not None:
+            rows = [row for row in rows if row[0] <= through_seq]
         return self._to_fact(max(rows)) if rows else None
 
     def count_standing(self) -> int:
