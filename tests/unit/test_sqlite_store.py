@@ -209,6 +209,8 @@ def test_a_closed_store_refuses(tmp_path: Path) -> None:
         ("newest_checkpoint", "lineage_name"),
         ("left_by_restore", "lineage_name"),
         ("event_by_key", "event_key"),
+        ("key_holders", "event_key "),
+        ("key_holders", "event_key_abandoned"),
     ],
 )
 def test_what_is_asked_often_is_found_by_its_index(tmp_path: Path, query: str, index: str) -> None:

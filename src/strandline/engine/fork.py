@@ -192,16 +192,7 @@ class _Fork:
 
     def _copied(self, summary: Summary) -> tuple[Summary, list[DroppedRef]]:
         """Return a summary as the fork's own, on the empty base, with its whole manifest as its changes."""
-        entries = self._parent.summaries.manifest(summary.summary_no)
-        if len(entries) != summary.dropped_count:
-            raise CorruptRecordError(
-                f"it has {len(entries)} entries, and {summary.dropped_count} were written",
-                place=f"manifest of summary {summary.summary_no}",
-            )
-        changes = [
-            DroppedRef(ref_id=entry.ref_id, dropped=True, last_seq=entry.last_seq, reason=entry.reason)
-            for entry in sorted(entries, key=lambda entry: entry.ref_id)
-        ]
+        changes = self._whole_manifest(summary)
         copy = replace(
             summary,
             summary_no=self._tx.log.head().summary_no + 1,
@@ -211,6 +202,26 @@ class _Fork:
             manifest_digest=record_digest(tuple(changes)),
         )
         return copy, changes
+
+    def _whole_manifest(self, summary: Summary) -> list[DroppedRef]:
+        """Return what a summary dropped, as the fold of the changes along the chain of its bases."""
+        newest: dict[int, DroppedRef] = {}
+        link: Summary | None = summary
+        while link is not None:
+            changes = self._parent.summaries.changes(link.summary_no)
+            if record_digest(tuple(changes)) != link.manifest_digest:
+                reason = "its changes do not match their digest"
+                raise CorruptRecordError(reason, place=f"manifest of summary {link.summary_no}")
+            for change in changes:
+                newest.setdefault(change.ref_id, change)
+            link = self._parent.summaries.get(link.base_no) if link.base_no else None
+        dropped = [change for _, change in sorted(newest.items()) if change.dropped]
+        if len(dropped) != summary.dropped_count:
+            raise CorruptRecordError(
+                f"it has {len(dropped)} entries, and {summary.dropped_count} were written",
+                place=f"manifest of summary {summary.summary_no}",
+            )
+        return dropped
 
     def _entry(self, view: ViewHead | None, summary: Summary | None, by: str, why: str) -> LineageEntry:
         head = self._tx.log.head()

@@ -85,7 +85,7 @@ class SqlLog:
         return found
 
     def key_holders(self, key: str) -> list[StoredEvent]:
-        return [self._to_event(row) for row in self._session.rows("key_holders", key=pack_key(key))]
+        return [self._to_event(row) for row in sorted(self._session.rows("key_holders", key=pack_key(key)))]
 
     def abandon(self, abandoned: AbandonedRange) -> None:
         values = (abandoned.branch, abandoned.from_seq, abandoned.through_seq)

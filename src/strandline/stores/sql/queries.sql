@@ -54,8 +54,11 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND key = :key AND a
 
 -- name: key_holders
 SELECT seq, key, record, codec, body, salt, body_digest, chain, abandoned_by FROM event
-WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND key = :key
-ORDER BY seq
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND key = :key AND abandoned_by IS NULL
+-- each half has an index of its own
+UNION ALL
+SELECT seq, key, record, codec, body, salt, body_digest, chain, abandoned_by FROM event
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND key = :key AND abandoned_by IS NOT NULL
 
 -- name: add_abandoned
 INSERT INTO abandoned_range (tenant_id, workflow_id, branch, from_seq, through_seq, row_digest)
