@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import closing
-from dataclasses import replace
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,6 @@ from tests.unit.test_engine_stage import (
     open_store,
     quiet,
     seen_of,
-    standing,
     talk,
     transaction,
 )
@@ -737,46 +736,167 @@ def test_event_loops_fork_too(tmp_path):
 # ---------------------------------------------------------------------------------------------- any family
 
 
-STEP = st.tuples(st.sampled_from(["append", "append", "fork", "compact"]), st.integers(0, 30), st.integers(0, 100))
+STEPS = ["append", "append", "append", "fork", "fork", "compact", "rewind"]
+STEP = st.tuples(st.sampled_from(STEPS), st.integers(0, 30), st.integers(0, 100))
+
+
+@dataclass
+class Model:
+    """A workflow as a list of its own: key and text of each event, and the ranges that rewinds abandoned."""
+
+    held: list[tuple[str | None, str]]
+    ranges: list[tuple[int, int]] = field(default_factory=list)
+
+    def left(self, seq: int) -> bool:
+        return any(first <= seq <= last for first, last in self.ranges)
+
+    def holder(self, key: str) -> int | None:
+        """Return the seq of the live event with this key."""
+        seqs = [seq for seq, (held, _) in enumerate(self.held, start=1) if held == key and not self.left(seq)]
+        return seqs[-1] if seqs else None
+
+    def forked(self, at: int) -> Model:
+        return Model(self.held[:at], [behind for behind in self.ranges if behind[1] <= at])
 
 
 @given(log=logs(40), steps=st.lists(STEP, max_size=14))
-@bounded(40)
+@bounded(60)
 def test_any_family_is_a_family_of_lists(db, log, steps):
-    """C22, I1, I3, I9: whatever is appended, forked and compacted in whatever order, each workflow's log is the list
-    that a copy would be, nothing else changes it, and all is proved.
+    """C22, I1, I3, I9: whatever is appended, forked, rewound and compacted in whatever order, each workflow's log
+    is the list that a copy would be, nothing else changes it, and all is proved.
     """
     root = new_workflow(db)
     root.append([replace(event, key=f"r{n}") for n, event in enumerate(log.events)])
-    model: dict[str, list[tuple[str | None, str]]] = {root.name: [(f"r{n}", t) for n, t in enumerate(texts(root))]}
-    members = [root]
-    for number, (step, a, b) in enumerate(steps):
-        wf = members[a % len(members)]
-        held = model[wf.name]
+    family = [(root, Model([(f"r{n}", text) for n, text in enumerate(texts(root))]))]
+    for step, a, b in steps:
+        wf, model = family[a % len(family)]
+        revision = len(model.held)
         if step == "append":
             key = f"k{b % 4}"
-            text = f"{key} uses vol-{b % 7:04x}"
-            known = [n for n, (k, _) in enumerate(held) if k == key]
-            if known and held[known[0]][1] != text:
+            text, known = f"{key} uses vol-{b % 7:04x}", model.holder(key)
+            if known and model.held[known - 1][1] != text:
                 with pytest.raises(strandline.IdempotencyConflictError):
                     wf.append(strandline.note(text, key=key))
-            else:
-                seq = wf.append(strandline.note(text, key=key)).seq
-                assert seq == (known[0] + 1 if known else len(held) + 1)
-                if not known:
-                    held.append((key, text))
+                continue
+            assert wf.append(strandline.note(text, key=key)).seq == (known or revision + 1)
+            if not known:
+                model.held.append((key, text))
         elif step == "fork":
-            at = b % len(held) + 1
-            fork = fork_of(db, wf, at)
-            model[fork.name] = held[:at]
-            members.append(fork)
+            at = b % revision + 1
+            if model.left(at) and at < revision:
+                with pytest.raises(strandline.InvalidInputError, match="abandoned"):
+                    wf.fork(at, "never", **SAID)
+            else:
+                family.append((fork_of(db, wf, at), model.forked(at)))
+        elif step == "compact":
+            with suppress(strandline.ContextOverflowError):
+                assert wf.compact(100 + 10 * b, quiet).refs_unaccounted == 0
         else:
-            outcome = wf.compact(64 + 10 * b, quiet) if number else wf.compact(SMALL, quiet)
-            assert outcome.refs_unaccounted == 0
-    for wf in members:
-        assert texts(wf) == [text for _, text in model[wf.name]]
-        for key, text in model[wf.name]:
-            seqs = [hit.seq for hit in wf.recall(f"vol-{int(text[-4:], 16):04x}")] if key and key[0] == "k" else []
-            assert seqs == sorted(seqs, reverse=True)
+            to = b % revision
+            if model.left(to) or all(model.left(seq) for seq in range(to + 1, revision + 1)):
+                with pytest.raises(strandline.InvalidInputError):
+                    wf.rewind(to, **SAID)
+                continue
+            done = wf.rewind(to, **SAID)
+            model.ranges.append((to + 1, revision))
+            model.held += [(None, model.held[old - 1][1]) for _, old in done.restated]
+    for wf, model in family:
+        assert texts(wf) == [text for _, text in model.held]
+        assert [event.abandoned for event in wf.events()] == [model.left(n + 1) for n in range(len(model.held))]
+        for n in range(7):
+            seqs = [seq for seq, (_, text) in enumerate(model.held, start=1) if text.endswith(f"uses vol-{n:04x}")]
+            assert [hit.seq for hit in wf.recall(f"vol-{n:04x}")] == seqs[::-1]
         ok(wf)
-    assert standing(db, root) is not None
+
+
+# ---------------------------------------------------------------------------------------------- with rewinds
+
+
+def kinds(wf: strandline.Workflow) -> set[tuple[str, str]]:
+    return {(key.kind.value, state.value) for key, state, _, _ in facts(wf)}
+
+
+def test_a_fork_goes_back_behind_its_fork_point(db, wf):
+    """C22: the range reaches into the past that it shares; the parent's events and keys stay as they are."""
+    wf.append([strandline.note(f"plan {n} vol-77{n}0", key=f"p{n}") for n in range(3)])
+    wf.append([strandline.lift_constraint("prod", "over"), strandline.approval("deploy", "Go.", granter="dana")])
+    before, there, held = seen_of(wf), texts(wf), facts(wf)
+    fork = fork_of(db, wf)
+    fork.append([strandline.note("mine", key="m"), strandline.resolve("scope", "done"), *talk(2, start=600)])
+    done = fork.rewind(20, **SAID)
+    assert (done.to_revision, done.from_seq) == (20, 21)
+    assert [fork.events(seq)[0].text for seq, _ in done.restated] == ["over"]  # the lift is never undone
+    assert facts(fork) == set()
+    assert [event.abandoned for event in fork.events(19, 22)] == [False, False, True, True]
+    assert fork.append(strandline.note("another plan", key="p1")).added == 1
+    assert fork.append(strandline.note("another of mine", key="m")).added == 1
+    assert "vol-7710" not in fork.context(WHOLE).text
+    assert [hit.abandoned for hit in fork.recall("vol-7710")] == [True]
+    assert (seen_of(wf), texts(wf), facts(wf)) == (before, there, held)
+    assert not any(event.abandoned for event in wf.events())
+    with pytest.raises(strandline.IdempotencyConflictError):
+        wf.append(strandline.note("another plan", key="p1"))
+    second = fork_of(db, fork)
+    assert second.append(strandline.note("another plan", key="p1")).added == 0
+    assert parts(second) == parts(fork)
+    fork.append(talk(40, start=700))
+    assert fork.compact(SMALL, quiet).outcome == "activated"
+    assert fork.rewind(0, **SAID).events > 80
+    assert fork.context().watermark == 0
+    ok(wf, fork, second)
+
+
+def test_a_rewind_of_the_parent_leaves_its_forks_alone(db, wf):
+    """C22: also to before their fork points; what it frees there stays taken here."""
+    wf.append([strandline.note("plan", key="p"), strandline.issue("late", "It leaks.")])
+    fork, held = fork_of(db, wf), facts(wf)
+    before, there = seen_of(fork), texts(fork)
+    wf.rewind(15, **SAID)
+    wf.append(strandline.note("another plan", key="p"))
+    assert (seen_of(fork), texts(fork), facts(fork)) == (before, there, held)
+    assert fork.append(strandline.note("plan", key="p")).added == 0
+    assert not any(event.abandoned for event in fork.events())
+    fork.append([strandline.tool_result("c1", "there it is"), *talk(40, start=800)])
+    assert fork.compact(SMALL, quiet).outcome == "activated"
+    with pytest.raises(strandline.InvalidInputError, match="abandoned"):
+        wf.fork(17, "never", **SAID)
+    ok(wf, fork)
+    after = fork_of(db, wf)
+    assert parts(after) == parts(wf)
+    assert after.append(strandline.note("another plan", key="p")).added == 0
+    ok(after)
+
+
+def test_a_fork_right_behind_a_rewind_begins_with_what_is_live(db, wf):
+    """C22: the newest revision is abandoned, and stands for what is live now; the fork may go back further."""
+    wf.append(strandline.issue("late", "It leaks."))
+    wf.rewind(25, **SAID)
+    fork = fork_of(db, wf)
+    assert parts(fork) == parts(wf)
+    assert facts(fork) == facts(wf)
+    assert [event.abandoned for event in fork.events(24, 27)] == [False, False, True, True]
+    ok(fork)
+    again = fork_of(db, fork)
+    fork.rewind(1, **SAID)
+    assert kinds(fork) == {("constraint", "standing")}
+    ok(fork)
+    fork.rewind(0, **SAID)
+    assert facts(fork) == set()
+    fork.append([strandline.constraint("prod", "Never touch db-prod-77."), *talk(3)])
+    ok(wf, fork, again, fork_of(db, fork))
+    assert facts(again) == facts(wf)
+
+
+def test_a_revert_in_a_fork_goes_back_to_what_it_took_over(db, wf):
+    """C17, C22: generation 1 is the one that the fork point had; what was made before the fork is not listed."""
+    fork = fork_of(db, wf)
+    fork.append([strandline.tool_result("c1", "done"), *talk(30, start=900)])
+    before = [part for part in parts(fork) if part[0] == "segment"]
+    assert fork.compact(SMALL, quiet).generation == 2
+    reverted = fork.revert(1, **SAID)
+    assert [part for part in parts(fork) if part[0] == "segment"] == before
+    assert fork.basis().generation == 3
+    assert reverted
+    fork.append(talk(30, start=990))
+    assert fork.compact(SMALL, quiet).generation == 4
+    ok(wf, fork)
