@@ -34,6 +34,7 @@ from strandline.errors import (
     TransientSummarizerError,
     UnreconciledSummaryError,
 )
+from strandline.model.action import ActionNeed, FactVersion, NeedKind, Permit, PermitState
 from strandline.model.candidate import Draft
 from strandline.model.case import (
     Abandon,
@@ -72,6 +73,7 @@ from strandline.model.constructors import (
 from strandline.model.context import ContextPart, Excerpt, NeedCounts, Omission, PartKind, Rung
 from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, SourceEvent
 from strandline.model.lineage import LineageEntry, LineageKind
+from strandline.model.needs import approved, in_force, no_open_issue, not_in_force, resolved
 from strandline.model.outcome import (
     ActedOn,
     CompactionOutcome,
@@ -108,6 +110,7 @@ __all__ = [
     "AcceptDivergence",
     "ActedOn",
     "ActionDeniedError",
+    "ActionNeed",
     "Appended",
     "AsyncStrandline",
     "AsyncSummarizer",
@@ -141,6 +144,7 @@ __all__ = [
     "EventKind",
     "Excerpt",
     "ExtractiveSummarizer",
+    "FactVersion",
     "ForeignSummary",
     "Forked",
     "Hook",
@@ -155,11 +159,14 @@ __all__ = [
     "Manifest",
     "ManifestEntry",
     "NeedCounts",
+    "NeedKind",
     "NewEvent",
     "Omission",
     "OpenCall",
     "OutcomeUnknownError",
     "PartKind",
+    "Permit",
+    "PermitState",
     "PriorState",
     "Problem",
     "RecallHit",
@@ -198,18 +205,23 @@ __all__ = [
     "abandoned",
     "aopen",
     "approval",
+    "approved",
     "artifact",
     "constraint",
     "decision",
     "failed_attempt",
+    "in_force",
     "issue",
     "lift_constraint",
     "message",
+    "no_open_issue",
+    "not_in_force",
     "note",
     "open",
     "pin",
     "release_artifact",
     "resolve",
+    "resolved",
     "revoke",
     "thinking",
     "tool_call",

@@ -47,7 +47,8 @@ RECOVERY_ANSWERS_MAX: Final = 8  # cases that a controller may answer within one
 SEMANTIC_FAILURES_MAX: Final = 3  # open cases of quarantined candidates, after which a view is compacted by hand only
 REPEAT_SCAN_EVENTS_MAX: Final = 10_000  # events since the checkpoint that are searched for the same request
 EFFECTS_ALIKE_MAX: Final = 100  # effects of the same fingerprint that are looked at
-NEEDS_OF_ACTION_MAX: Final = 100
+NEEDS_OF_ACTION_MAX: Final = 100  # needs of one action; granters that a need names, and its quorum
+REASON_FACTS_MAX: Final = 10  # facts that the reason of a denial names
 ACTED_ON_LISTED_MAX: Final = 1_000  # what was made from a bad generation, as a revert lists it
 FORK_DEPTH_MAX: Final = 32  # forks of forks
 

@@ -18,7 +18,7 @@ from strandline.codec import (
     reference_source,
 )
 from strandline.engine.environment import Environment, check_whole
-from strandline.engine.reading import find_view, read_one, standing_register
+from strandline.engine.reading import check_basis, read_one, standing_register
 from strandline.errors import IdempotencyConflictError, InvalidInputError, StaleRevisionError
 from strandline.limits import (
     APPEND_EVENTS_MAX,
@@ -187,12 +187,7 @@ class LogWriter:
         if expected_revision is not None and expected_revision != self._head.revision:
             raise StaleRevisionError(expected=expected_revision, actual=self._head.revision)
         if basis is not None:
-            view = find_view(tx, basis.view, str(env.scope))
-            if not (0 <= basis.generation <= view.generation and 0 <= basis.revision <= self._head.revision):
-                raise InvalidInputError(
-                    f"basis {basis.generation}@{basis.revision} of view {basis.view!r} never was: it is at "
-                    f"{view.generation}@{self._head.revision}"
-                )
+            check_basis(tx, basis, str(env.scope))
         self._register = standing_register(tx)
 
     @property

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from strandline.codec import EMPTY_CHAIN, decode_sightings, event_place, open_event, read_body, text_digest
 from strandline.engine.environment import Environment, part_tokens
-from strandline.errors import CorruptRecordError, TenantScopeError
+from strandline.errors import CorruptRecordError, InvalidInputError, TenantScopeError
 from strandline.model.context import ContextView, Gap
-from strandline.model.event import Event, EventKind, SourceEvent
+from strandline.model.event import Basis, Event, EventKind, SourceEvent
 from strandline.model.ids import DEFAULT_VIEW
 from strandline.model.register import Fact, FactKind, OpenCall
 from strandline.model.summary import Summary
@@ -171,6 +171,21 @@ def find_view(tx: Transaction, name: str, scope_text: str) -> ViewHead:
         reason = f"its pointer was moved to generation {moved}, and its row says {found.generation}"
         raise CorruptRecordError(reason, place=f"view {name!r} of {scope_text}")
     return found
+
+
+def check_basis(tx: Transaction, basis: Basis, scope_text: str) -> None:
+    """Check that a context such as a basis names has been: older than now it may be.
+
+    Raises:
+        InvalidInputError: it never was.
+        TenantScopeError: no such view.
+    """
+    view, revision = find_view(tx, basis.view, scope_text), tx.log.head().revision
+    if not (0 <= basis.generation <= view.generation and 0 <= basis.revision <= revision):
+        raise InvalidInputError(
+            f"basis {basis.generation}@{basis.revision} of view {basis.view!r} never was: it is at "
+            f"{view.generation}@{revision}"
+        )
 
 
 def read_summary(tx: Transaction, view: ViewHead, *, texts_only: bool = False) -> Summary | None:

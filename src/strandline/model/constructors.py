@@ -83,9 +83,14 @@ def approval(
     granter: str,
     scope: str | None = None,
     expires_us: int | None = None,
+    single_use: bool = False,
     **common: Unpack[Common],
 ) -> NewEvent:
-    """Approve a subject. `granter` gave the approval; `expires_us` is in UTC microseconds since 1970."""
+    """Approve a subject. `granter` gave the approval; `expires_us` is in UTC microseconds since 1970; `single_use`: the
+    first effect that rests on it uses it up (I20).
+    """
+    if not isinstance(single_use, bool):
+        raise InvalidInputError(f"single_use must be a bool, got {_type(single_use)}")
     if expires_us is not None and type(expires_us) is not int:
         raise InvalidInputError(f"expires_us must be an int (microseconds since 1970), got {_type(expires_us)}")
     envelope = Envelope(
@@ -93,6 +98,7 @@ def approval(
         granter=_named("granter", granter),
         scope=_named("scope", scope, optional=True),
         expires_us=expires_us,
+        single_use=single_use,
     )
     return _event(EventKind.APPROVAL, _text("text", text), envelope, **common)
 

@@ -53,6 +53,8 @@ def make_anchor(fact: Fact, envelope: Envelope, text: str, expires_at: str | Non
         notes.append(f"scope {envelope.scope}")
     if expires_at:
         notes.append(f"expires {expires_at}")
+    if envelope.single_use:
+        notes.append("single use")
     if fact.key.kind is FactKind.CALL:
         notes.append(f"tool {envelope.tool}")
     return Anchor(key=fact.key, state=fact.state, seq=fact.source_seq, text=text, note=", ".join(notes))

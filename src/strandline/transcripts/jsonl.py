@@ -41,7 +41,9 @@ _SHAPES: Final = {
     EventKind.ABANDONED: _Shape(constructors.abandoned, ("call_id",), ("text",)),
     EventKind.CONSTRAINT: _Shape(constructors.constraint, ("subject", "text")),
     EventKind.LIFT_CONSTRAINT: _Shape(constructors.lift_constraint, ("subject",), ("text",)),
-    EventKind.APPROVAL: _Shape(constructors.approval, ("subject", "text", "granter"), ("scope", "expires_at")),
+    EventKind.APPROVAL: _Shape(
+        constructors.approval, ("subject", "text", "granter"), ("scope", "expires_at", "single_use")
+    ),
     EventKind.REVOKE: _Shape(constructors.revoke, ("subject",), ("text",)),
     EventKind.DECISION: _Shape(constructors.decision, ("text",), ("subject",)),
     EventKind.ISSUE: _Shape(constructors.issue, ("subject", "text")),

@@ -1,0 +1,312 @@
+"""Guard: decide on a critical action by durable facts, and let its permit be used once (I20, C24)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from strandline.codec import job_id
+from strandline.engine.environment import Environment
+from strandline.engine.family import ledger
+from strandline.engine.reading import check_basis, check_register_whole, find_view, read_one
+from strandline.errors import ActionDeniedError, CorruptRecordError, InvalidInputError
+from strandline.limits import NEEDS_OF_ACTION_MAX
+from strandline.model.action import ActionNeed, NeedKind, Permit, PermitState
+from strandline.model.event import Basis, EventKind
+from strandline.model.ids import DEFAULT_VIEW
+from strandline.model.needs import checked_text
+from strandline.model.register import Fact, FactKind
+from strandline.ports import Transaction
+from strandline.rules.guarding import FACTS_OF_NEED, Place, StatedFact, decide_action, decide_again
+
+_STATED_BY: Final = {
+    FactKind.APPROVAL: EventKind.APPROVAL,
+    FactKind.REVOCATION: EventKind.REVOKE,
+    FactKind.ISSUE: EventKind.ISSUE,
+    FactKind.CONSTRAINT: EventKind.CONSTRAINT,
+}
+_ENDED_BY: Final = {FactKind.ISSUE: EventKind.RESOLVE, FactKind.CONSTRAINT: EventKind.LIFT_CONSTRAINT}
+_ASK_AGAIN: Final = "Ask again with `guard`: it decides on the facts as they are now."
+
+
+def guard(
+    env: Environment,
+    action: str,
+    needs: Sequence[ActionNeed],
+    *,
+    by: str = "",
+    basis: Basis | None = None,
+    view: str = DEFAULT_VIEW,
+) -> Permit:
+    """Decide whether an action may be done, and record the decision.
+
+    Args:
+        env: ports and workflow.
+        action: what is to be done.
+        needs: what must hold, at least one thing.
+        by: who acts; an approval by the same name does not count.
+        basis: the context from which the action was decided on; None: the view's current one.
+        view: whose current context it is then.
+
+    Raises:
+        ActionDeniedError: a need is not met; the denial is recorded.
+        InvalidInputError: no action, no need, something else than a need, a basis that never was.
+        CorruptRecordError: the facts are not what was written (I4).
+    """
+    _check_asked(action, needs, by)
+    with env.write() as tx:
+        if basis is None:
+            found = find_view(tx, view, str(env.scope))
+            basis = Basis(view=found.name, generation=found.generation, revision=tx.log.head().revision)
+        else:
+            check_basis(tx, basis, str(env.scope))
+        permit = _decide(env, tx, action, tuple(needs), by, basis)
+        _keep(ledger(tx), permit)
+    details = {"scope": str(env.scope), "action": action, "state": permit.state.value, "permit_id": permit.permit_id}
+    env.emit("guard", details)
+    if permit.state is PermitState.DENIED:
+        raise _denied(permit, permit.reasons)
+    return permit
+
+
+def consume_permit(
+    env: Environment, tx: Transaction, permit: Permit | str, *, effect_key: str, action: str | None = None
+) -> Permit:
+    """Use a permit, in the transaction that records the effect's intent (I20). It settles rows and counters of the
+    family's root: read its head after this call, not before, to write it.
+
+    Args:
+        env: ports and workflow.
+        tx: the write transaction of the caller; what is raised must roll it back.
+        permit: the permit or its id; what counts is the row that is stored, not the caller's copy.
+        effect_key: of the effect.
+        action: what the effect does; the permit must be for it. None: that is the caller's affair.
+
+    Raises:
+        ActionDeniedError: no such permit, another workflow's or action's, used already, or the facts changed.
+        CorruptRecordError: permits, used approvals or facts are not what was written (I4).
+    """
+    permit_id = checked_text("permit", permit.permit_id if isinstance(permit, Permit) else permit)
+    checked_text("effect_key", effect_key)
+    book = ledger(tx)
+    stored = book.permits.get(permit_id)
+    if stored is None:
+        _check_permits_whole(book)
+        unknown = f"there is no permit {permit_id!r} in this workflow or its family"
+        raise ActionDeniedError(unknown, action=action or "", reasons=(unknown,), permit_id=permit_id)
+    reason = _unusable(stored, env.scope.workflow, action)
+    if reason is not None:
+        raise _denied(stored, (reason,), hint=_ASK_AGAIN)
+    now_us = max(env.clock.now_us(), stored.decided_us)  # a clock set back makes no expired approval good again
+    facts = stated_facts(env, tx, stored.needs)
+    changed = decide_again(stored, facts, _used(book, facts), now_us)
+    if changed:
+        raise _denied(stored, changed, hint=_ASK_AGAIN)
+    _use_up(book, stored)
+    consumed = replace(stored, state=PermitState.CONSUMED, consumed_by=effect_key, consumed_us=now_us)
+    if not book.permits.settle(consumed, expected=PermitState.GRANTED):
+        raise _denied(stored, ("it was used in the meantime",), hint=_ASK_AGAIN)
+    return consumed
+
+
+def list_permits(env: Environment) -> list[Permit]:
+    """Return every decision of the workflow and of its family of forks, the oldest first.
+
+    Raises:
+        CorruptRecordError: one is missing or damaged.
+    """
+    with env.read() as tx:
+        book = ledger(tx)
+        permits = list(book.permits.all())
+        _check_count("permit", len(permits), book.log.head().permits)
+    return permits
+
+
+# ---------------------------------------------------------------------------------------------- the decision
+
+
+def _check_asked(action: object, needs: object, by: object) -> None:
+    checked_text("action", action)
+    checked_text("by", by, empty=True)
+    if not isinstance(needs, Sequence) or isinstance(needs, str):
+        raise InvalidInputError(f"needs must be a sequence of needs, got {type(needs).__name__}")
+    if not 1 <= len(needs) <= NEEDS_OF_ACTION_MAX:
+        raise InvalidInputError(f"an action has 1 to {NEEDS_OF_ACTION_MAX} needs, not {len(needs)}")
+    for index, need in enumerate(needs):
+        if not isinstance(need, ActionNeed):
+            made = "made by approved(), resolved(), no_open_issue(), in_force() or not_in_force()"
+            raise InvalidInputError(f"needs[{index}] must be a need, {made}; got {type(need).__name__}")
+        if not need.subject and need.kind is not NeedKind.NO_OPEN_ISSUE:
+            raise InvalidInputError(f"needs[{index}] has no subject")
+
+
+def _decide(
+    env: Environment, tx: Transaction, action: str, needs: tuple[ActionNeed, ...], by: str, basis: Basis
+) -> Permit:
+    facts, now_us = stated_facts(env, tx, needs), env.clock.now_us()
+    decision = decide_action(needs, facts, _used(ledger(tx), facts), now_us, by=by)
+    revision = tx.log.head().revision
+    if decision.granted:
+        permit_id, state = env.entropy.salt().hex(), PermitState.GRANTED
+    else:  # asked again, the same denial is the same row
+        state, scope = PermitState.DENIED, (env.scope.tenant, env.scope.workflow)
+        asked = (action, needs, by, basis, revision, decision.reasons)
+        permit_id = job_id(env.store.digest_key, state.value, *scope, *asked)
+    return Permit(
+        permit_id=permit_id,
+        action=action,
+        state=state,
+        needs=needs,
+        facts=decision.met if decision.granted else (),
+        workflow=env.scope.workflow,
+        revision=revision,
+        decided_us=now_us,
+        by=by,
+        basis=basis,
+        reasons=decision.reasons,
+        expires_us=decision.expires_us if decision.granted else None,
+    )
+
+
+def _keep(book: Transaction, permit: Permit) -> None:
+    """Add the row of a decision, unless it is a denial that is there."""
+    if permit.state is PermitState.DENIED and book.permits.get(permit.permit_id) is not None:
+        return
+    book.permits.add(permit)
+    head = book.log.head()
+    book.log.set_head(replace(head, permits=head.permits + 1))
+
+
+def _denied(permit: Permit, reasons: tuple[str, ...], hint: str | None = None) -> ActionDeniedError:
+    said = f"{permit.action!r} is denied: {'; '.join(reasons)}"
+    error = ActionDeniedError(said, action=permit.action, reasons=reasons, permit_id=permit.permit_id)
+    error.hint = hint or error.hint
+    return error
+
+
+# ---------------------------------------------------------------------------------------------- the facts
+
+
+def stated_facts(env: Environment, tx: Transaction, needs: Iterable[ActionNeed]) -> list[StatedFact]:
+    """Return the facts that decide these needs, each as its event says, which is read and checked.
+
+    Raises:
+        CorruptRecordError: the register or one of the events is not what was written.
+    """
+    check_register_whole(tx)
+    asked = {(kind, need.subject): None for need in needs for kind in FACTS_OF_NEED[need.kind]}
+    found: dict[tuple[FactKind, str, int, bool], StatedFact] = {}
+    for kind, subject in asked:
+        if subject:
+            holding = tx.register.standing(kind, subject)
+        else:
+            holding = [fact for fact in tx.register.as_of(tx.log.head().revision) if fact.key.kind is kind]
+        stated = [_stated(env, tx, fact) for fact in holding]
+        if subject and not holding and kind in _ENDED_BY:
+            stated += _last_end(env, tx, kind, subject)
+        found |= {(fact.kind, fact.subject, fact.seq, fact.ended): fact for fact in stated}
+    return list(found.values())
+
+
+def _stated(env: Environment, tx: Transaction, fact: Fact) -> StatedFact:
+    event = read_one(tx, fact.source_seq, env.scope.workflow)
+    envelope = event.envelope
+    if (event.kind, envelope.subject, envelope.expires_us) != (
+        _STATED_BY[fact.key.kind],
+        fact.key.subject,
+        fact.expires_us,
+    ):
+        reason = f"the register takes it for the {fact.key.kind.value} {fact.key.subject!r}, which it does not state"
+        raise CorruptRecordError(reason, place=f"event {event.seq}")
+    return StatedFact(
+        kind=fact.key.kind,
+        subject=fact.key.subject,
+        workflow=_holder(env, tx, event.seq),
+        seq=event.seq,
+        erased=event.body is None and fact.key.kind is FactKind.APPROVAL,  # an erased grant is void (C31)
+        granter=envelope.granter or "",
+        scope=envelope.scope,
+        expires_us=envelope.expires_us,
+        single_use=envelope.single_use,
+    )
+
+
+def _last_end(env: Environment, tx: Transaction, kind: FactKind, subject: str) -> list[StatedFact]:
+    """Return the event that ended the last fact of a kind and subject of which none holds; none if there never was one.
+
+    What a rewind abandoned ended nothing (C22): then the newest interval need not be the one that counts.
+    """
+    newest = tx.register.newest(kind, subject)
+    if newest is None:
+        return []
+    ended = [newest]
+    if tx.log.head().branch:
+        ended = [fact for fact in tx.register.all() if (fact.key.kind, fact.key.subject) == (kind, subject)]
+    for seq in sorted((fact.through_seq + 1 for fact in ended if fact.through_seq is not None), reverse=True):
+        if seq > tx.log.head().revision or _abandoned(tx, seq):
+            continue
+        event = read_one(tx, seq, env.scope.workflow)
+        if (event.kind, event.envelope.subject) == (_ENDED_BY[kind], subject):
+            holder = _holder(env, tx, seq)
+            return [StatedFact(kind=kind, subject=subject, workflow=holder, seq=seq, ended=True)]
+    return []
+
+
+def _abandoned(tx: Transaction, seq: int) -> bool:
+    return any(left.from_seq <= seq <= left.through_seq for left in tx.log.abandoned())
+
+
+def _holder(env: Environment, tx: Transaction, seq: int) -> str:
+    """Return the workflow of the family whose log holds an event: a fork's past is its ancestors' (C22)."""
+    workflow, head = env.scope.workflow, tx.log.head()
+    while head.parent is not None and seq <= head.fork_seq:
+        workflow, tx = head.parent, tx.relative(head.parent)
+        head = tx.log.head()
+    return workflow
+
+
+# ---------------------------------------------------------------------------------------------- the ledger
+
+
+def _used(book: Transaction, facts: Iterable[StatedFact]) -> dict[Place, str]:
+    """Return the approvals among the facts that are used up, each with its permit.
+
+    Raises:
+        CorruptRecordError: an approval seems unused, and a record of a use is missing.
+    """
+    single = [fact.place for fact in facts if fact.single_use and not fact.ended]
+    used = {place: permit_id for place in single if (permit_id := book.permits.used(*place)) is not None}
+    if len(used) < len(set(single)):
+        _check_count("approval_use", sum(1 for _ in book.permits.all_uses()), book.log.head().approval_uses)
+    return used
+
+
+def _use_up(book: Transaction, permit: Permit) -> None:
+    """Use up the single-use approvals that a permit rests on."""
+    places = dict.fromkeys((fact.workflow, fact.seq) for fact in permit.facts if fact.single_use)
+    for workflow, seq in places:
+        if not book.permits.use(workflow, seq, permit.permit_id):
+            raise _denied(permit, (f"the approval [event {seq}] was used in the meantime",), hint=_ASK_AGAIN)
+    if places:
+        head = book.log.head()
+        book.log.set_head(replace(head, approval_uses=head.approval_uses + len(places)))
+
+
+def _unusable(permit: Permit, workflow: str, action: str | None) -> str | None:
+    if permit.workflow != workflow:
+        return f"the permit is for workflow {permit.workflow!r}, not for {workflow!r}"
+    if action is not None and permit.action != action:
+        return f"the permit is for {permit.action!r}, not for {action!r}"
+    if permit.state is PermitState.CONSUMED:
+        return f"the permit was used by the effect {permit.consumed_by!r}"
+    return None if permit.state is PermitState.GRANTED else "the permit is a denial"
+
+
+def _check_permits_whole(book: Transaction) -> None:
+    _check_count("permit", sum(1 for _ in book.permits.all()), book.log.head().permits)
+
+
+def _check_count(place: str, counted: int, written: int) -> None:
+    if counted != written:
+        raise CorruptRecordError(f"{counted} are stored, {written} were written", place=place)
