@@ -21,12 +21,14 @@ from strandline.model.ids import Scope
 from strandline.testing import ScriptedSummarizer
 from strandline.testing.conformance.stage import dump
 from strandline.testing.values import make_foreign
+from tests.unit.test_engine_guard import consume
 from tests.unit.test_engine_stage import open_store, quiet, talk
 from tests.unit.test_engine_verify import workflow_of
 
 ROWS_PER_COLUMN = 2  # of each column: the first row and one in the middle
 PAGES_SEED, FILE_FLIPS = 5, 60
 DERIVED_ONLY = {"sqlite_stat1"}
+ACTIONS = ("publish", "deploy")
 ONE_ROW = {"store_meta", "schema_migration", "view_head"}  # a second view can't be defined in this version
 
 
@@ -42,6 +44,7 @@ def whole(tmp_path_factory):
             [
                 strandline.constraint("rule", "Never on Fridays.", refs=["bucket-0001"], key="rule"),
                 strandline.pin("bucket-0001"),
+                *(strandline.approval(of, "Yes.", granter="ana", single_use=True) for of in ACTIONS),
                 *talk(6),
             ]
         )
@@ -57,6 +60,7 @@ def whole(tmp_path_factory):
         wf.checkpoint({"turn": 1}, 1, basis=wf.context())
         wf.checkpoint({"turn": 2}, 2, basis=wf.context())
         keep_foreign(db, wf)
+        act(db, wf)
         wf.append([*talk(3, start=60), strandline.message("user", "And vol-77aa once more, for bucket-0001.")])
         other = db.tenant("other").workflow("release")
         other.append([strandline.message("user", "vol-77aa belongs to others", key="rule"), strandline.note("b")])
@@ -79,6 +83,20 @@ def ask_twice(wf):
             case = open_case(wf._env, tx, CaseKind.LINEAGE_REFUSAL, view=view, reason=f"{answered}", subject="x")
         if answered:
             wf.reconcile(case, strandline.Abandon(), by="ann", why="no matter")
+
+
+def act(db, wf):
+    """Use up two approvals, and ask for what nothing permits."""
+    for action in ACTIONS:
+        consume(db, wf, wf.guard(action, [strandline.approved(action)]), action)
+    with pytest.raises(strandline.ActionDeniedError):
+        wf.guard("rest", [strandline.approved("rest")])
+
+
+def ask_again(wf):
+    for action in ACTIONS:
+        with pytest.raises(strandline.ActionDeniedError):
+            wf.guard(action, [strandline.approved(action)])
 
 
 def keep_foreign(db, wf):
@@ -239,6 +257,8 @@ READS = {
     "checkpoint": lambda wf: wf.recover(dry_run=True),
     "workflow": lambda wf: wf.context(),
     "abandoned_range": lambda wf: wf.context(),
+    "permit": lambda wf: wf.permits(),
+    "approval_use": ask_again,
 }
 """The read that uses a row of each table. Jobs are read by the next claim; names by nothing but their own lookup."""
 
@@ -295,6 +315,8 @@ MISSED = {
         "DELETE FROM lineage WHERE lineage_seq = (SELECT max(lineage_seq) FROM lineage)",
         READS["checkpoint"],
     ),
+    "permit": ("DELETE FROM permit WHERE state = 'denied'", READS["permit"]),
+    "used approval": ("DELETE FROM approval_use WHERE seq = 3", READS["approval_use"]),
     "newest checkpoint": ("DELETE FROM checkpoint WHERE turn = 2", READS["checkpoint"]),
 }
 

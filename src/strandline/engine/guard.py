@@ -284,13 +284,12 @@ def _used(book: Transaction, facts: Iterable[StatedFact]) -> dict[Place, str]:
 
 def _use_up(book: Transaction, permit: Permit) -> None:
     """Use up the single-use approvals that a permit rests on."""
-    places = dict.fromkeys((fact.workflow, fact.seq) for fact in permit.facts if fact.single_use)
-    for workflow, seq in places:
+    for workflow, seq in permit.single_uses:
         if not book.permits.use(workflow, seq, permit.permit_id):
             raise _denied(permit, (f"the approval [event {seq}] was used in the meantime",), hint=_ASK_AGAIN)
-    if places:
+    if permit.single_uses:
         head = book.log.head()
-        book.log.set_head(replace(head, approval_uses=head.approval_uses + len(places)))
+        book.log.set_head(replace(head, approval_uses=head.approval_uses + len(permit.single_uses)))
 
 
 def _unusable(permit: Permit, workflow: str, action: str | None) -> str | None:

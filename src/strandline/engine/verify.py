@@ -16,6 +16,7 @@ from strandline.engine.material import EMPTY_SOURCE
 from strandline.engine.reading import check_summary, read_summary
 from strandline.engine.reconcile import answer_key
 from strandline.engine.verify_log import LogFold, Notes, Progress, check_references, check_register, fold_log
+from strandline.engine.verify_permits import check_permits
 from strandline.errors import CorruptRecordError, StrandlineError
 from strandline.limits import VERIFY_PROBLEMS_MAX
 from strandline.model.candidate import AttemptState, CandidateState
@@ -77,6 +78,7 @@ class _WorkflowCheck:
             self._checkpoints,
             self._foreign,
             self._cases,
+            lambda tx: check_permits(tx, self._notes),
         )
         for check in checks:
             try:

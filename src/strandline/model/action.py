@@ -72,3 +72,8 @@ class Permit:
     expires_us: int | None = None  # when the first of the approvals expires
     consumed_by: str | None = None  # the key of the effect
     consumed_us: int | None = None
+
+    @property
+    def single_uses(self) -> tuple[tuple[str, int], ...]:
+        """Where the single-use approvals stand that it rests on, each once: workflow and seq."""
+        return tuple(dict.fromkeys((fact.workflow, fact.seq) for fact in self.facts if fact.single_use))
