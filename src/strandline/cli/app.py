@@ -20,10 +20,12 @@ from strandline.cli.context import context
 from strandline.cli.doctor import doctor
 from strandline.cli.failures import INTERRUPTED, report
 from strandline.cli.fork import fork
+from strandline.cli.guard import guard
 from strandline.cli.import_transcript import import_transcript
 from strandline.cli.lineage import lineage
 from strandline.cli.manifest import manifest
 from strandline.cli.output import print_version
+from strandline.cli.permits import permits
 from strandline.cli.recall import recall
 from strandline.cli.recover import recover
 from strandline.cli.refs import refs
@@ -87,6 +89,8 @@ app.command("reconcile")(command(reconcile, unused=("view",)))
 app.command("revert")(command(revert, unused=("refs_config",)))
 app.command("report-regression")(command(report_regression, unused=("refs_config",)))
 app.command("rewind")(command(rewind, unused=("view", "refs_config")))
+app.command("guard")(command(guard, unused=("view", "refs_config")))
+app.command("permits")(command(permits, unused=("view", "refs_config")))
 app.command("refs")(refs)
 app.command("verify")(command(verify, "all of the store", ("view", "refs_config")))
 app.command("doctor")(command(doctor, unused=("tenant", "workflow", "view", "refs_config")))

@@ -21,7 +21,8 @@ Events = Annotated[
 ]
 _OF_ONE_REF: Final = ("pin", "unpin")
 _FIELDS_HINT: Final = (
-    "The fields text, subject, role, granter, ref are options; see `strandline append --help`. "
+    "The fields text, subject, role, granter, scope, expires_at, single_use, ref are options; see "
+    "`strandline append --help`. "
     "`strandline append -` takes all others, as JSON."
 )
 _KIND_HELP: Final = (
@@ -35,6 +36,9 @@ Role = Annotated[
 Text = Annotated[str | None, typer.Option(metavar="TEXT", help="What it says.")]
 Subject = Annotated[str | None, typer.Option(metavar="NAME", help="What it speaks of.")]
 Granter = Annotated[str | None, typer.Option(metavar="NAME", help="Who gave an approval.")]
+Scope = Annotated[str | None, typer.Option(metavar="NAME", help="What an approval is for; without it, everything.")]
+Expires = Annotated[str | None, typer.Option(metavar="TIME", help="When an approval expires: 2026-01-31T12:00:00Z.")]
+SingleUse = Annotated[bool, typer.Option("--single-use", help="One effect uses the approval up.")]
 Key = Annotated[str | None, typer.Option(metavar="KEY", help="Names the event: given again, nothing is added.")]
 Actor = Annotated[str | None, typer.Option(metavar="NAME", help="Who states it.")]
 _REF_HELP: Final = "A declared reference; with the kind pin or unpin, the one that is meant. Repeatable."
@@ -50,6 +54,9 @@ def append(
     text: Text = None,
     subject: Subject = None,
     granter: Granter = None,
+    scope: Scope = None,
+    expires_at: Expires = None,
+    single_use: SingleUse = False,
     key: Key = None,
     actor: Actor = None,
     refs: Refs = None,
@@ -57,6 +64,7 @@ def append(
 ) -> Answer:
     """Append the events of FILE, or the one stated, all or none."""
     record: dict[str, object] = {"kind": kind, "role": role, "text": text, "subject": subject, "granter": granter}
+    record |= {"scope": scope, "expires_at": expires_at, "single_use": single_use or None}
     record |= {"key": key, "actor": actor, "refs": refs or None}
     record = {name: value for name, value in record.items() if value is not None}
     if bool(record) == (file is not None):

@@ -179,7 +179,7 @@ def _keep(book: Transaction, permit: Permit) -> None:
 
 
 def _denied(permit: Permit, reasons: tuple[str, ...], hint: str | None = None) -> ActionDeniedError:
-    said = f"{permit.action!r} is denied: {'; '.join(reasons)}"
+    said = f"{permit.action!r} is denied: {'; '.join(dict.fromkeys(reasons))}"
     error = ActionDeniedError(said, action=permit.action, reasons=reasons, permit_id=permit.permit_id)
     error.hint = hint or error.hint
     return error
