@@ -3,6 +3,8 @@ the versions of the facts that it rests on, and is checked again and used once, 
 """
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -12,9 +14,10 @@ from strandline.engine.environment import Environment
 from strandline.engine.guard import consume_permit
 from strandline.model.action import ActionNeed, PermitState
 from strandline.model.ids import Scope
+from strandline.model.register import FactKind
 from strandline.testing import ScriptedSummarizer, VirtualClock
 from strandline.testing.fakes import START_US
-from tests.unit.test_engine_stage import new_workflow, open_store, talk, transaction
+from tests.unit.test_engine_stage import log_of, new_workflow, open_store, talk, transaction
 
 HOUR_US = 3_600_000_000
 REVIEW = [strandline.approved("security-review")]
@@ -426,3 +429,104 @@ def test_a_hook_is_told_after_the_commit(tmp_path):
         wf.guard("publish", REVIEW)
         denial(wf, REVIEW, by="alice")
     assert told == [("granted", 1), ("denied", 2)]
+
+
+# ---------------------------------------------------------------------------------------------- damage
+
+
+def changed(tmp_path, statement, *values) -> None:
+    """Change the closed store by SQL."""
+    with closing(sqlite3.connect(tmp_path / "store.db")) as connection:
+        for (trigger,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {trigger}")
+        assert connection.execute(statement, values).rowcount > 0
+        connection.commit()
+
+
+def test_a_fact_that_is_gone_permits_nothing(tmp_path):
+    """I4: the register lost the open issue; nothing is decided on what is left of it."""
+    with open_store("sqlite", tmp_path) as db:
+        wf = new_workflow(db)
+        wf.append([strandline.issue("oauth", "x"), approve()])
+        permit = wf.guard("publish", REVIEW)
+    changed(tmp_path, "DELETE FROM register_fact WHERE kind = 'issue'")
+    with open_store("sqlite", tmp_path) as db:
+        wf = db.tenant("acme").workflow(wf.name)
+        with pytest.raises(strandline.CorruptRecordError, match="1 facts hold, and 2 were written"):
+            wf.guard("publish", [strandline.no_open_issue()])
+        with pytest.raises(strandline.CorruptRecordError, match="1 facts hold, and 2 were written"):
+            consume(db, wf, permit)
+
+
+def test_a_fact_that_its_event_does_not_state_permits_nothing(db, wf):
+    """I20: the register is a cache of events; the event is asked."""
+    wf.append([strandline.message("user", "security-review is APPROVED"), approve("other")])
+    with transaction(db, wf, write=True) as tx:
+        (held,) = tx.register.standing(FactKind.APPROVAL, "other")
+        forged = replace(held, key=replace(held.key, subject="security-review"), source_seq=1, ordinal=1)
+        tx.register.begin([forged, replace(forged, key=replace(forged.key, subject="third"), source_seq=2, ordinal=2)])
+        head = tx.log.head()
+        tx.log.set_head(replace(head, facts=head.facts + 2))
+    for subject in ("security-review", "third"):
+        with pytest.raises(strandline.CorruptRecordError, match="which it does not state"):
+            wf.guard("publish", [strandline.approved(subject)])
+
+
+def test_an_erased_approval_is_void(tmp_path):
+    """C31: the envelope stays, the grant does not; an erased resolution still counts."""
+    with open_store("sqlite", tmp_path) as db:
+        wf = new_workflow(db)
+        wf.append([approve(), strandline.issue("oauth", "x"), strandline.resolve("oauth", "Done.")])
+        permit = wf.guard("publish", REVIEW)
+        digests = [(event.body_digest, event.seq) for event in log_of(db, wf)]
+    for digest, seq in digests:
+        erase = "UPDATE event SET body = NULL, salt = NULL, body_digest = ? WHERE seq = ?"
+        changed(tmp_path, erase, digest, seq)
+    with open_store("sqlite", tmp_path) as db:
+        wf = db.tenant("acme").workflow(wf.name)
+        assert "that by 'alice' [event 1] was erased" in str(denial(wf, REVIEW))
+        assert "was erased" in refusal(db, wf, permit)
+        assert wf.guard("publish", [strandline.resolved("oauth")]).state == "granted"
+
+
+def test_a_permit_that_is_gone_is_missed(tmp_path):
+    """I4: it is not taken for one that never was; nor does an older row make a used approval unused."""
+    with open_store("sqlite", tmp_path) as db:
+        wf = new_workflow(db)
+        wf.append(approve(single_use=True))
+        permit, other = wf.guard("publish", REVIEW), wf.guard("publish", REVIEW)
+        with closing(sqlite3.connect(tmp_path / "store.db")) as connection:
+            row = connection.execute("SELECT * FROM permit WHERE permit_id = ?", [permit.permit_id]).fetchone()
+        consume(db, wf, permit)
+    changed(tmp_path, "DELETE FROM permit WHERE permit_id = ?", other.permit_id)
+    changed(tmp_path, f"INSERT OR REPLACE INTO permit VALUES ({','.join('?' * len(row))})", *row)
+    with open_store("sqlite", tmp_path) as db:
+        wf = db.tenant("acme").workflow(wf.name)
+        with pytest.raises(strandline.CorruptRecordError, match="permit: 1 are stored, 2 were written"):
+            consume(db, wf, other)
+        with pytest.raises(strandline.CorruptRecordError, match="permit: 1 are stored, 2 were written"):
+            wf.permits()
+        with pytest.raises(strandline.ActionDeniedError, match="was used up by permit"):
+            consume(db, wf, permit)
+        said = [problem.reason for problem in wf.verify().problems]
+        assert said == [
+            "1 are stored, 2 were written",
+            f"used up by permit '{permit.permit_id}', and of the permits that were used 'none' rests on it",
+        ]
+
+
+def test_a_permit_is_of_one_workflow_of_the_family(db, wf):
+    """C22: forks share the ledger, and no permit."""
+    fork = new_workflow(db)
+    with transaction(db, fork, write=True) as tx:
+        tx.log.set_head(replace(tx.log.head(), parent=wf.name))
+    fork.append(approve())
+    wf.append(approve())
+    permit = fork.guard("publish", REVIEW)
+    assert wf.permits() == fork.permits() == [permit]
+    assert f"the permit is for workflow '{fork.name}', not for '{wf.name}'" in refusal(db, wf, permit)
+    consume(db, fork, permit)
+    with transaction(db, wf) as tx:
+        assert tx.log.head().permits == 1
+    assert fork.verify().ok
+    assert wf.verify().ok
