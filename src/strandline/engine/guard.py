@@ -9,24 +9,17 @@ from typing import Final
 from strandline.codec import job_id
 from strandline.engine.environment import Environment
 from strandline.engine.family import ledger
-from strandline.engine.reading import check_basis, check_register_whole, find_view, read_one
+from strandline.engine.reading import check_basis, find_view
+from strandline.engine.stated_facts import stated_facts
 from strandline.errors import ActionDeniedError, CorruptRecordError, InvalidInputError
 from strandline.limits import NEEDS_OF_ACTION_MAX
 from strandline.model.action import ActionNeed, NeedKind, Permit, PermitState
-from strandline.model.event import Basis, EventKind
+from strandline.model.event import Basis
 from strandline.model.ids import DEFAULT_VIEW
 from strandline.model.needs import checked_text
-from strandline.model.register import Fact, FactKind
 from strandline.ports import Transaction
-from strandline.rules.guarding import FACTS_OF_NEED, Place, StatedFact, decide_action, decide_again
+from strandline.rules.guarding import Place, StatedFact, decide_action, decide_again
 
-_STATED_BY: Final = {
-    FactKind.APPROVAL: EventKind.APPROVAL,
-    FactKind.REVOCATION: EventKind.REVOKE,
-    FactKind.ISSUE: EventKind.ISSUE,
-    FactKind.CONSTRAINT: EventKind.CONSTRAINT,
-}
-_ENDED_BY: Final = {FactKind.ISSUE: EventKind.RESOLVE, FactKind.CONSTRAINT: EventKind.LIFT_CONSTRAINT}
 _ASK_AGAIN: Final = "Ask again with `guard`: it decides on the facts as they are now."
 
 
@@ -183,87 +176,6 @@ def _denied(permit: Permit, reasons: tuple[str, ...], hint: str | None = None) -
     error = ActionDeniedError(said, action=permit.action, reasons=reasons, permit_id=permit.permit_id)
     error.hint = hint or error.hint
     return error
-
-
-# ---------------------------------------------------------------------------------------------- the facts
-
-
-def stated_facts(env: Environment, tx: Transaction, needs: Iterable[ActionNeed]) -> list[StatedFact]:
-    """Return the facts that decide these needs, each as its event says, which is read and checked.
-
-    Raises:
-        CorruptRecordError: the register or one of the events is not what was written.
-    """
-    check_register_whole(tx)
-    asked = {(kind, need.subject): None for need in needs for kind in FACTS_OF_NEED[need.kind]}
-    found: dict[tuple[FactKind, str, int, bool], StatedFact] = {}
-    for kind, subject in asked:
-        if subject:
-            holding = tx.register.standing(kind, subject)
-        else:
-            holding = [fact for fact in tx.register.as_of(tx.log.head().revision) if fact.key.kind is kind]
-        stated = [_stated(env, tx, fact) for fact in holding]
-        if subject and not holding and kind in _ENDED_BY:
-            stated += _last_end(env, tx, kind, subject)
-        found |= {(fact.kind, fact.subject, fact.seq, fact.ended): fact for fact in stated}
-    return list(found.values())
-
-
-def _stated(env: Environment, tx: Transaction, fact: Fact) -> StatedFact:
-    event = read_one(tx, fact.source_seq, env.scope.workflow)
-    envelope = event.envelope
-    if (event.kind, envelope.subject, envelope.expires_us) != (
-        _STATED_BY[fact.key.kind],
-        fact.key.subject,
-        fact.expires_us,
-    ):
-        reason = f"the register takes it for the {fact.key.kind.value} {fact.key.subject!r}, which it does not state"
-        raise CorruptRecordError(reason, place=f"event {event.seq}")
-    return StatedFact(
-        kind=fact.key.kind,
-        subject=fact.key.subject,
-        workflow=_holder(env, tx, event.seq),
-        seq=event.seq,
-        erased=event.body is None and fact.key.kind is FactKind.APPROVAL,  # an erased grant is void (C31)
-        granter=envelope.granter or "",
-        scope=envelope.scope,
-        expires_us=envelope.expires_us,
-        single_use=envelope.single_use,
-    )
-
-
-def _last_end(env: Environment, tx: Transaction, kind: FactKind, subject: str) -> list[StatedFact]:
-    """Return the event that ended the last fact of a kind and subject of which none holds; none if there never was one.
-
-    What a rewind abandoned ended nothing (C22): then the newest interval need not be the one that counts.
-    """
-    newest = tx.register.newest(kind, subject)
-    if newest is None:
-        return []
-    ended = [newest]
-    if tx.log.head().branch:
-        ended = [fact for fact in tx.register.all() if (fact.key.kind, fact.key.subject) == (kind, subject)]
-    for seq in sorted((fact.through_seq + 1 for fact in ended if fact.through_seq is not None), reverse=True):
-        if seq > tx.log.head().revision or _abandoned(tx, seq):
-            continue
-        event = read_one(tx, seq, env.scope.workflow)
-        if (event.kind, event.envelope.subject) == (_ENDED_BY[kind], subject):
-            holder = _holder(env, tx, seq)
-            return [StatedFact(kind=kind, subject=subject, workflow=holder, seq=seq, ended=True)]
-    return []
-
-
-def _abandoned(tx: Transaction, seq: int) -> bool:
-    return any(left.from_seq <= seq <= left.through_seq for left in tx.log.abandoned())
-
-
-def _holder(env: Environment, tx: Transaction, seq: int) -> str:
-    """Return the workflow of the family whose log holds an event: a fork's past is its ancestors' (C22)."""
-    workflow, head = env.scope.workflow, tx.log.head()
-    while head.parent is not None and seq <= head.fork_seq:
-        workflow, tx = head.parent, tx.relative(head.parent)
-        head = tx.log.head()
-    return workflow
 
 
 # ---------------------------------------------------------------------------------------------- the ledger

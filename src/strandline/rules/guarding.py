@@ -36,6 +36,7 @@ class StatedFact:
     seq: int
     ended: bool = False
     erased: bool = False
+    revoked: Place | None = None  # by an ancestor of the fork that inherited it
     granter: str = ""
     scope: str | None = None
     expires_us: int | None = None
@@ -174,6 +175,8 @@ def _why_not(need: ActionNeed, fact: StatedFact, used: Uses, now_us: int, by: st
     """Return why an approval does not count for a need, or None."""
     if fact.erased:
         return "was erased"
+    if fact.revoked is not None:
+        return f"was revoked [event {fact.revoked[1]} of {fact.revoked[0]!r}]"
     if fact.scope is not None and fact.scope != need.scope:
         return f"is for {fact.scope!r} only"
     if need.granters and fact.granter not in need.granters:
