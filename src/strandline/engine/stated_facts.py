@@ -60,7 +60,7 @@ def _stated(env: Environment, tx: Transaction, fact: Fact) -> StatedFact:
         workflow=_holders(env, tx, event.seq)[-1][0],
         seq=event.seq,
         revoked=_revoked_since(env, tx, fact) if fact.key.kind is FactKind.APPROVAL else None,
-        erased=event.body is None and fact.key.kind is FactKind.APPROVAL,  # an erased grant is void (C31)
+        erased=event.body is None,
         granter=envelope.granter or "",
         scope=envelope.scope,
         expires_us=envelope.expires_us,

@@ -174,7 +174,7 @@ def _last_us(fact: StatedFact) -> int:
 def _why_not(need: ActionNeed, fact: StatedFact, used: Uses, now_us: int, by: str) -> str | None:
     """Return why an approval does not count for a need, or None."""
     if fact.erased:
-        return "was erased"
+        return "was erased"  # an erased grant is void; all else still counts (C31)
     if fact.revoked is not None:
         return f"was revoked [event {fact.revoked[1]} of {fact.revoked[0]!r}]"
     if fact.scope is not None and fact.scope != need.scope:
