@@ -10,6 +10,7 @@ from strandline.client import (
     aopen,
     open,
 )
+from strandline.client.tools import Toolset
 from strandline.engine.read_context import Context
 from strandline.engine.recover import PriorState, Recovery
 from strandline.errors import (
@@ -18,6 +19,8 @@ from strandline.errors import (
     CompactionLineageError,
     ContextOverflowError,
     CorruptRecordError,
+    EffectFailedError,
+    EffectUnknownError,
     IdempotencyConflictError,
     ImportFormatError,
     InvalidInputError,
@@ -43,6 +46,7 @@ from strandline.model.case import (
     CaseAnswer,
     CaseKind,
     CaseState,
+    EffectCantTell,
     EffectDone,
     EffectNeverHappened,
     ReplayFromCheckpoint,
@@ -71,6 +75,7 @@ from strandline.model.constructors import (
     unpin,
 )
 from strandline.model.context import ContextPart, Excerpt, NeedCounts, Omission, PartKind, Rung
+from strandline.model.effect import Effect, EffectOutcome, EffectOutcomeKind, EffectState
 from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, SourceEvent
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.needs import approved, in_force, no_open_issue, not_in_force, resolved
@@ -138,8 +143,15 @@ __all__ = [
     "CorruptRecordError",
     "Draft",
     "DroppedUse",
+    "Effect",
+    "EffectCantTell",
     "EffectDone",
+    "EffectFailedError",
     "EffectNeverHappened",
+    "EffectOutcome",
+    "EffectOutcomeKind",
+    "EffectState",
+    "EffectUnknownError",
     "Entropy",
     "EventKind",
     "Excerpt",
@@ -197,6 +209,7 @@ __all__ = [
     "Tenant",
     "TenantScopeError",
     "TokenCounter",
+    "Toolset",
     "TransientSummarizerError",
     "UnreconciledSummaryError",
     "Use",

@@ -300,8 +300,8 @@ class EffectUnknownError(StrandlineError):
     hint = "Find out at the other side, then answer the case with `strandline reconcile`."
     fields = ("key", "case_id")
 
-    def __init__(self, message: str, *, key: str, case_id: str | None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, key: str, case_id: str | None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
         self.key = key
         self.case_id = case_id
 

@@ -8,14 +8,30 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
-from strandline.engine.flow import Done, Sleep, Verb, Wait, advance, checked, summarize
+from strandline.engine.flow import (
+    Done,
+    Probe,
+    Run,
+    Sleep,
+    Told,
+    Verb,
+    Wait,
+    advance,
+    checked,
+    is_awaited,
+    summarize,
+    told,
+    told_error,
+)
 from strandline.errors import TransientSummarizerError
 from strandline.model.candidate import Draft
 from strandline.ports import AsyncSummarizer, Clock
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 async def arun(verb: Verb[T], clock: Clock) -> T:
@@ -56,10 +72,12 @@ async def _step(step: Callable[[Any], Wait], argument: object) -> Wait | Done[An
         raise
 
 
-async def _await(wait: Wait, clock: Clock) -> Draft | None:
+async def _await(wait: Wait, clock: Clock) -> Draft | Told | None:
     if isinstance(wait, Sleep):
         await asyncio.to_thread(clock.sleep_s, wait.seconds)
         return None
+    if isinstance(wait, Run | Probe):
+        return await _told(wait.call)
     summarizer, request = wait.summarizer, wait.request
     if isinstance(summarizer, AsyncSummarizer) and asyncio.iscoroutinefunction(summarizer.summarize):
         drafting: Coroutine[Any, Any, Draft] = summarizer.summarize(request)
@@ -73,28 +91,38 @@ async def _await(wait: Wait, clock: Clock) -> Draft | None:
         raise TransientSummarizerError(f"the summarizer gave no draft within {wait.deadline_s:g} s") from error
 
 
-async def _in_own_thread(call: Callable[[], Draft]) -> Draft:
+async def _told(call: Callable[[], object]) -> Told:
+    """Make a call, awaited or in a thread, and tell what came of it. A cancellation is thrown on: nobody waits."""
+    if not is_awaited(call):
+        return await _in_own_thread(lambda: told(call))
+    try:
+        coroutine: Any = call()
+        return Told(value=await coroutine)
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001  the verb settles the effect, then re-raises
+        return told_error(error)
+
+
+async def _in_own_thread(call: Callable[[], R]) -> R:
     """Run a call in a thread of its own: one that is stuck must not hold a thread that others wait for."""
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[Draft] = loop.create_future()
+    future: asyncio.Future[R] = loop.create_future()
 
-    def settle(draft: Draft | None, error: BaseException | None) -> None:
-        if future.done():
-            return  # nobody waits any more
-        if error is not None:
-            future.set_exception(error)
-        elif draft is not None:
-            future.set_result(draft)
+    def settle(set_outcome: Callable[[], None]) -> None:
+        if not future.done():  # else nobody waits any more
+            set_outcome()
 
     def work() -> None:
-        draft, error = None, None
         try:
-            draft = call()
-        except BaseException as raised:  # noqa: BLE001  handed over to the waiting loop
-            error = raised
+            answer = call()
+        except BaseException as error:  # noqa: BLE001  handed over to the waiting loop
+            set_outcome = partial(future.set_exception, error)
+        else:
+            set_outcome = partial(future.set_result, answer)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, draft, error)
+            loop.call_soon_threadsafe(settle, set_outcome)
 
     context = contextvars.copy_context()
-    threading.Thread(target=lambda: context.run(work), name="strandline-summarizer", daemon=True).start()
+    threading.Thread(target=lambda: context.run(work), name="strandline-call", daemon=True).start()
     return await future

@@ -36,7 +36,29 @@ class Sleep:
     seconds: float
 
 
-Wait = Summarize | Sleep
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Wait for what runs an effect, outside any transaction. It has no deadline: what is cut off may have happened."""
+
+    call: Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """Wait for what tells whether an effect happened, outside any transaction."""
+
+    call: Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What came of a call: its value, or what it raised. What is thrown into a verb instead means: nobody waits."""
+
+    value: object = None
+    error: BaseException | None = None
+
+
+Wait = Summarize | Sleep | Run | Probe
 Verb = Generator[Wait, Any, T]
 
 
@@ -69,10 +91,12 @@ def run(verb: Verb[T], clock: Clock) -> T:
     return result
 
 
-def _wait(wait: Wait, clock: Clock) -> Draft | None:
+def _wait(wait: Wait, clock: Clock) -> Draft | Told | None:
     if isinstance(wait, Sleep):
         clock.sleep_s(wait.seconds)
         return None
+    if isinstance(wait, Run | Probe):
+        return told(wait.call)
     summarizer, request = wait.summarizer, wait.request
     if wait.deadline_s is None:
         return summarize(summarizer, request)
@@ -85,14 +109,45 @@ def summarize(summarizer: Summarizer | AsyncSummarizer, request: SummaryRequest)
         answer = summarizer.summarize(request)
     except StopIteration as error:  # can't be thrown into a verb
         raise MalformedDraftError("the summarizer raised StopIteration") from error
+    return checked(awaited(answer))
+
+
+def told(call: Callable[[], object]) -> Told:
+    """Make a call in this thread, and tell what came of it."""
+    try:
+        return Told(value=awaited(call()))
+    except BaseException as error:  # noqa: BLE001  the verb settles the effect, then re-raises
+        return told_error(error)
+
+
+def told_error(error: BaseException) -> Told:
+    """Tell what a call raised; StopIteration can't leave a verb as it is."""
+    if isinstance(error, StopIteration):
+        renamed = RuntimeError("it raised StopIteration")
+        renamed.__cause__ = error
+        return Told(error=renamed)
+    return Told(error=error)
+
+
+def awaited(answer: object) -> object:
+    """Return an answer; one that is awaited gets an event loop of its own."""
     if not inspect.isawaitable(answer):
-        return checked(answer)
+        return answer
     import asyncio  # a tenth of the start-up time of a command, and seldom needed
 
-    async def drafting() -> Draft:
+    async def waiting() -> object:
         return await answer
 
-    return checked(asyncio.run(drafting()))
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(waiting())
+    return _with_deadline(lambda: asyncio.run(waiting()), None)  # this thread's loop runs already
+
+
+def is_awaited(call: object) -> bool:
+    """Tell whether a call is a coroutine function, or an object that is called as one."""
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004
 
 
 def checked(answer: object) -> Draft:
@@ -106,8 +161,8 @@ def checked(answer: object) -> Draft:
     raise MalformedDraftError(f"the summarizer gave a {type(answer).__name__} that is no draft of text")
 
 
-def _with_deadline(call: Callable[[], R], deadline_s: float) -> R:
-    """Run a call in a thread of its own and wait so long; what comes later is nobody's.
+def _with_deadline(call: Callable[[], R], deadline_s: float | None) -> R:
+    """Run a call in a thread of its own and wait so long; what comes later is nobody's. None: wait for ever.
 
     Raises:
         TransientSummarizerError: it took longer.
@@ -127,6 +182,6 @@ def _with_deadline(call: Callable[[], R], deadline_s: float) -> R:
     thread.join(deadline_s)
     if failure:
         raise failure[0]
-    if not outcome:
+    if not outcome and deadline_s is not None:
         raise TransientSummarizerError(f"the summarizer gave no draft within {deadline_s:g} s")
     return outcome[0]

@@ -15,6 +15,7 @@ from strandline.engine.lineage import read_entries
 from strandline.engine.material import EMPTY_SOURCE
 from strandline.engine.reading import check_summary, read_summary
 from strandline.engine.reconcile import answer_key
+from strandline.engine.verify_effects import check_effects
 from strandline.engine.verify_log import LogFold, Notes, Progress, check_references, check_register, fold_log
 from strandline.engine.verify_permits import check_permits
 from strandline.errors import CorruptRecordError, StrandlineError
@@ -79,6 +80,7 @@ class _WorkflowCheck:
             self._foreign,
             self._cases,
             lambda tx: check_permits(tx, self._notes),
+            lambda tx: check_effects(self._env, tx, self._notes),
         )
         for check in checks:
             try:

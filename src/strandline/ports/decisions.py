@@ -65,6 +65,10 @@ class EffectFacet(Protocol):
         """Yield every effect by the time of its intent."""
         ...
 
+    def count(self) -> int:
+        """Return the number of stored effects."""
+        ...
+
 
 class PermitFacet(Protocol):
     """Decisions about critical actions, and the single-use approvals that were used; shared by a family of forks."""

@@ -413,6 +413,9 @@ class MemoryEffects(Facet):
         effects = self._tables.effects.all(self._moment)
         return iter(sorted(effects, key=lambda effect: (effect.intended_us, effect.key)))
 
+    def count(self) -> int:
+        return len(self._tables.effects.all(self._moment))
+
 
 class MemoryPermits(Facet):
     """`ports.PermitFacet` in memory."""

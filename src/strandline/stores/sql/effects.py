@@ -35,6 +35,10 @@ class SqlEffects:
         for row in self._session.stream("all_effects"):
             yield self._to_effect(row)
 
+    def count(self) -> int:
+        count: int = self._session.rows("count_effects")[0][0]
+        return count
+
     def _row(self, effect: Effect) -> dict[str, object]:
         row: dict[str, object] = {
             "key": effect.key,

@@ -435,6 +435,9 @@ ORDER BY intended_us DESC, key LIMIT :limit
 SELECT key, fingerprint, state, attempt, intended_us, record, row_digest
 FROM effect WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY intended_us, key
 
+-- name: count_effects
+SELECT COUNT(*) FROM effect WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
+
 -- name: add_permit
 INSERT INTO permit (tenant_id, workflow_id, permit_id, state, decided_us, record, row_digest)
 VALUES (:tenant_id, :workflow_id, :permit_id, :state, :decided_us, :record, :row_digest)
