@@ -8,6 +8,7 @@ from typing import Final
 
 from strandline.codec import ERASED_TEXT, job_id
 from strandline.engine.environment import Environment, check_whole
+from strandline.engine.lineage import add_entry
 from strandline.engine.reading import find_view
 from strandline.engine.retrieve import held_by
 from strandline.errors import (
@@ -20,7 +21,7 @@ from strandline.errors import (
 )
 from strandline.limits import CASE_ESCALATES_S, CASES_LISTED_MAX, SEMANTIC_FAILURES_MAX
 from strandline.model.case import Case, CaseKind, CaseState
-from strandline.model.lineage import LineageEntry
+from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
 
@@ -154,6 +155,54 @@ HOW_TO_ANSWER: Final = dict.fromkeys(CaseKind, _ANSWERED) | dict.fromkeys(
     "strandline reconcile {case_id} abandon --by WHO --why TEXT",
 )
 """The command that gives the ordinary answer to a case of each kind."""
+
+
+def settle_case(
+    env: Environment,
+    tx: Transaction,
+    case: Case,
+    *,
+    kind: LineageKind,
+    answer: str,
+    by: str,
+    why: str,
+    detail: Mapping[str, object],
+) -> Case:
+    """Answer an open case: entry in the lineage and answered form, in the transaction that does what it says."""
+    entry = add_entry(
+        tx,
+        LineageEntry(
+            lineage_seq=0,
+            kind=kind,
+            op_key=answer_key(case.case_id),
+            revision=tx.log.head().revision,
+            at_us=env.clock.now_us(),
+            view=case.view,
+            by=by,
+            why=why,
+            detail={"case": case.case_id, "kind": case.kind.value, "answer": answer, **detail},
+        ),
+    )
+    answered = replace(
+        case,
+        state=CaseState.ANSWERED,
+        answer=answer,
+        by=by,
+        why=why,
+        answered_us=entry.at_us,
+        answered_seq=entry.lineage_seq,
+        missing_refs=(),
+        logged=False,
+        escalated=False,
+    )
+    if not tx.cases.settle(answered):
+        raise AssertionError("a case was answered while the head was locked")
+    return answered
+
+
+def answer_key(case_id: str) -> str:
+    """Return the op_key of the lineage entry that answers a case."""
+    return f"answer:{case_id}"
 
 
 def check_unblocked(env: Environment, tx: Transaction, view: ViewHead) -> None:

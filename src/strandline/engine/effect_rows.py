@@ -13,17 +13,18 @@ from typing import Final, TypeVar
 
 from strandline.codec import decode_json, encode_json, job_id, keyed_hex, storable
 from strandline.engine.append import LogWriter, PreparedEvent, prepare
-from strandline.engine.cases import open_case
+from strandline.engine.cases import open_case, settle_case
 from strandline.engine.environment import Environment
 from strandline.engine.family import ledger
 from strandline.engine.reading import find_view, read_one
 from strandline.errors import CorruptRecordError, InvalidInputError, OutcomeUnknownError
 from strandline.limits import EFFECT_ROUNDS_MAX, FAILURE_CHARS_MAX
 from strandline.model.action import Permit
-from strandline.model.case import Case, CaseKind, CaseState, EffectDone, EffectNeverHappened
+from strandline.model.case import ANSWER_NAMES, Case, CaseKind, CaseState, EffectDone, EffectNeverHappened
 from strandline.model.constructors import abandoned, tool_call, tool_result
 from strandline.model.effect import Effect, EffectState
 from strandline.model.event import Basis, Event, EventKind, NewEvent
+from strandline.model.lineage import LineageKind
 from strandline.ports import Transaction
 from strandline.rules.repeats import request_identity
 
@@ -364,18 +365,21 @@ def open_effect_case(env: Environment, tx: Transaction, effect: Effect, view: st
 
 
 def close_cases(env: Environment, tx: Transaction, effect: Effect, by: str) -> None:
-    """Answer the open cases of an effect whose outcome is known now: there is nothing left to ask."""
+    """Answer the open case of an effect whose outcome is known now: there is nothing left to ask."""
     if tx.log.head().cases == 0:
         return
-    about = [
-        case
-        for case in tx.cases.all()
-        if (case.kind, case.state, case.subject) == (CaseKind.EFFECT_UNKNOWN, CaseState.OPEN, effect.key)
-    ]
-    for case in about:
-        if case.reason == OUTCOME_UNKNOWN:
-            answer, now = f"effect_{effect.state}", env.clock.now_us()
-            tx.cases.settle(replace(case, state=CaseState.ANSWERED, answer=answer, by=by, answered_us=now))
+    about = (CaseKind.EFFECT_UNKNOWN, CaseState.OPEN, effect.key, OUTCOME_UNKNOWN)
+    for case in [case for case in tx.cases.all() if (case.kind, case.state, case.subject, case.reason) == about]:
+        settle_case(
+            env,
+            tx,
+            case,
+            kind=LineageKind.ANSWER,
+            answer=ANSWER_NAMES[EffectDone if effect.state is EffectState.DONE else EffectNeverHappened],
+            by=by,
+            why="the effect's own outcome came to be known",
+            detail={"effect": effect.state.value, "result": effect.result_seq},
+        )
 
 
 def late_key(env: Environment, effect: Effect, body: bytes) -> str:

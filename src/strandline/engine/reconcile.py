@@ -7,10 +7,18 @@ from dataclasses import dataclass, replace
 
 from strandline.codec import encode_json, encode_text, keyed_hex
 from strandline.engine.append import LogWriter, prepare
-from strandline.engine.cases import as_read, check_cases_whole, get_case, stored_case
+from strandline.engine.cases import answer_key, as_read, check_cases_whole, get_case, settle_case, stored_case
+from strandline.engine.effect_rows import (
+    IN_DOUBT,
+    call_id_of,
+    find_effect,
+    give_up,
+    prepare_told,
+    record_told,
+    result_of,
+)
 from strandline.engine.environment import Environment, check_author
-from strandline.engine.family import ledger
-from strandline.engine.lineage import add_entry, check_entry, next_seq
+from strandline.engine.lineage import check_entry, next_seq
 from strandline.engine.reading import find_view, read_one
 from strandline.engine.retrieve import held_by
 from strandline.engine.revert import revert_in
@@ -37,10 +45,10 @@ from strandline.model.case import (
     ReplayFromCheckpoint,
     ReplayFromExact,
 )
-from strandline.model.effect import Effect, EffectState
+from strandline.model.effect import Effect
 from strandline.model.event import Event, EventKind, NewEvent
-from strandline.model.ids import EVERYONE, Scope
-from strandline.model.lineage import LineageEntry, LineageKind
+from strandline.model.ids import EVERYONE
+from strandline.model.lineage import LineageKind
 from strandline.model.register import FactKind
 from strandline.ports import Controller, Transaction
 from strandline.rules.reconciling import check_answer, check_fits
@@ -101,43 +109,19 @@ def reconcile(env: Environment, case_id: str, answer: CaseAnswer, *, by: str, wh
         given = _Given(env=env, tx=tx, case=case, answer=answer, by=by, why=why)
         accepts = isinstance(answer, AcceptDivergence)
         detail = _carry_out(given)
-        entry = add_entry(
+        answered = settle_case(
+            env,
             tx,
-            LineageEntry(
-                lineage_seq=0,
-                kind=LineageKind.DIVERGENCE if accepts else LineageKind.ANSWER,
-                op_key=answer_key(case_id),
-                revision=tx.log.head().revision,
-                at_us=env.clock.now_us(),
-                view=case.view,
-                by=by,
-                why=why,
-                detail={"case": case_id, "kind": case.kind.value, "answer": ANSWER_NAMES[type(answer)]}
-                | {"digest": digest, **detail},
-            ),
-        )
-        answered = replace(
             case,
-            state=CaseState.ANSWERED,
+            kind=LineageKind.DIVERGENCE if accepts else LineageKind.ANSWER,
             answer=ANSWER_NAMES[type(answer)],
             by=by,
             why=why,
-            answered_us=entry.at_us,
-            answered_seq=entry.lineage_seq,
-            missing_refs=(),
-            logged=False,
-            escalated=False,
+            detail={"digest": digest, **detail},
         )
-        if not tx.cases.settle(answered):
-            raise AssertionError("a case was answered while the head was locked")
         answered = as_read(env, tx, answered)
     env.emit("answer", {"scope": str(env.scope), "case_id": case_id, "answer": answered.answer, "by": by})
     return answered
-
-
-def answer_key(case_id: str) -> str:
-    """Return the op_key of the lineage entry that answers a case."""
-    return f"answer:{case_id}"
 
 
 def _digest(env: Environment, answer: CaseAnswer) -> str:
@@ -269,39 +253,44 @@ def _diverge(given: _Given, answer: AcceptDivergence) -> Mapping[str, object]:
 
 def _settle_effect(given: _Given) -> Mapping[str, object]:
     """Settle the effect of a case in the ledger that the family shares."""
-    root, key = ledger(given.tx), given.case.subject
-    effect = root.effects.get(key)
+    env, tx, key = given.env, given.tx, given.case.subject
+    effect = find_effect(tx, key)
     if effect is None:
         raise CorruptRecordError("the effect of an open case is missing", place=f"effect {key!r}")
-    state, result_seq = EffectState.ABANDONED, None
-    if isinstance(given.answer, EffectNeverHappened):
-        state = EffectState.FAILED
-    elif not isinstance(given.answer, Abandon):
-        state, result_seq = EffectState.DONE, _result_of(given, effect)
-    settled = replace(effect, state=state, result_seq=result_seq, settled_us=given.env.clock.now_us())
-    if effect.state is not EffectState.UNKNOWN or not root.effects.settle(
-        settled, expected=EffectState.UNKNOWN, attempt=effect.attempt
-    ):
+    if effect.state not in IN_DOUBT:
+        if isinstance(given.answer, Abandon):  # its outcome is known; the case only told of it
+            return {"effect": effect.state.value}
         raise InvalidInputError(f"the effect {key!r} is {effect.state}, not unknown; nothing was written")
-    return {"effect": state.value, "result": result_seq}
+    if isinstance(given.answer, Abandon):
+        settled = give_up(env, tx, effect)
+    else:
+        exact = isinstance(given.answer, ReplayFromExact)
+        told = EffectDone(_logged_result(given, effect)) if exact else given.answer
+        if not isinstance(told, EffectDone | EffectNeverHappened):
+            raise AssertionError("an answer that does not fit an effect")
+        result = prepare_told(env, effect, told)
+        if result.refusal is not None:
+            raise InvalidInputError(f"the result can't be recorded: {result.refusal}")
+        settled = record_told(env, tx, effect, told, result)
+    return {"effect": settled.state.value, "result": settled.result_seq}
 
 
-def _result_of(given: _Given, effect: Effect) -> int:
-    """Return the event that holds the result: appended now, or the one that the log holds already."""
-    if effect.workflow != given.env.scope.workflow:
-        env = replace(given.env, scope=Scope(tenant=given.env.scope.tenant, workflow=effect.workflow))
-        given = replace(given, env=env, tx=given.tx.relative(effect.workflow))
-    call = read_one(given.tx, effect.call_seq, effect.workflow)
-    call_id = call.envelope.call_id or ""
-    if isinstance(given.answer, EffectDone):
-        return given.append(constructors.tool_result(call_id, given.answer.result))[0]
+def _logged_result(given: _Given, effect: Effect) -> object:
+    """Return what the log holds as the result of the effect's call.
+
+    Raises:
+        InvalidInputError: it holds none.
+    """
+    call_id = call_id_of(effect.key, effect.attempt)
     fact = given.tx.register.newest(FactKind.CALL, call_id)
-    if fact is None or fact.source_seq != effect.call_seq or fact.through_seq is None:
-        raise InvalidInputError(
-            f"the log holds no result of the call {call_id!r} (event {effect.call_seq}); nothing was written",
-            hint="Find out at the other side, then answer effect-done or effect-never-happened.",
-        )
-    return fact.through_seq + 1
+    if fact is not None and fact.through_seq is not None and fact.source_seq == effect.call_seq:
+        event = read_one(given.tx, fact.through_seq + 1, given.env.scope.workflow)
+        if event.kind is EventKind.TOOL_RESULT and event.call_seq == effect.call_seq and event.body is not None:
+            return result_of(event)
+    raise InvalidInputError(
+        f"the log holds no result of the call {call_id!r} (event {effect.call_seq}); nothing was written",
+        hint="Find out at the other side, then answer effect-done or effect-never-happened.",
+    )
 
 
 # ---------------------------------------------------------------------------------------------- controllers

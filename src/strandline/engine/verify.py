@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from strandline.codec import record_digest, source_digest
 from strandline.engine.assemble import standing_refs
-from strandline.engine.cases import check_cases_whole
+from strandline.engine.cases import answer_key, check_cases_whole
 from strandline.engine.checkpoint import check_checkpoint
 from strandline.engine.environment import Environment
 from strandline.engine.fork import inherited_branches
 from strandline.engine.lineage import read_entries
 from strandline.engine.material import EMPTY_SOURCE
 from strandline.engine.reading import check_summary, read_summary
-from strandline.engine.reconcile import answer_key
 from strandline.engine.verify_effects import check_effects
 from strandline.engine.verify_log import LogFold, Notes, Progress, check_references, check_register, fold_log
 from strandline.engine.verify_permits import check_permits

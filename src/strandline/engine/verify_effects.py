@@ -24,5 +24,5 @@ def check_effects(env: Environment, tx: Transaction, notes: Notes) -> None:
             except CorruptRecordError as error:
                 notes.say(f"effect {effect.key!r}", f"its {kind} is not there: {error}")
         if effect.result_seq is None and effect.state in (EffectState.DONE, EffectState.FAILED):
-            notes.say(f"effect {effect.key!r}", f"it is {effect.state}, and has no result")
+            notes.say(f"effect {effect.key!r}", f"it is {effect.state}, and names no result")
     check_effects_whole(tx)
