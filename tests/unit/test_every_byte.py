@@ -65,6 +65,7 @@ def whole(tmp_path_factory):
         other = db.tenant("other").workflow("release")
         other.append([strandline.message("user", "vol-77aa belongs to others", key="rule"), strandline.note("b")])
         ask_twice(wf)
+        do_twice(wf)
         assert db.verify().ok
         assert wf.context().generation == 4
     path = folder / "store.db"
@@ -97,6 +98,9 @@ def ask_again(wf):
     for action in ACTIONS:
         with pytest.raises(strandline.ActionDeniedError):
             wf.guard(action, [strandline.approved(action)])
+def do_twice(wf):
+    for key in ("first", "second"):
+        wf.effect(key, "create_bucket", {"name": key}, lambda key=key: f"made for {key}")
 
 
 def keep_foreign(db, wf):
@@ -259,6 +263,7 @@ READS = {
     "abandoned_range": lambda wf: wf.context(),
     "permit": lambda wf: wf.permits(),
     "approval_use": ask_again,
+    "effect": lambda wf: wf.effects(),
 }
 """The read that uses a row of each table. Jobs are read by the next claim; names by nothing but their own lookup."""
 

@@ -22,7 +22,8 @@ from strandline.model.candidate import (
     SegmentJob,
 )
 from strandline.model.checkpoint import Checkpoint, CheckpointView
-from strandline.model.event import BodyFormat, Envelope, EventKind, Role, StoredEvent
+from strandline.model.effect import Effect, EffectState
+from strandline.model.event import Basis, BodyFormat, Envelope, EventKind, Role, StoredEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_VIEW, EVERYONE
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.outcome import ForeignSummary
@@ -244,4 +245,21 @@ def make_checkpoint(
         state=state,
         salt=make_salt("checkpoint", lineage_seq),
         digest=make_digest("checkpoint", lineage_seq, state),
+    )
+
+
+def make_effect(key: str, *, fingerprint: str = "fingerprint", attempt: int = 1, intended_us: int = START_US) -> Effect:
+    """Return an effect whose intent stands in event 1."""
+    return Effect(
+        key=key,
+        tool="create_bucket",
+        subject=None,
+        fingerprint=fingerprint,
+        state=EffectState.INTENDED,
+        attempt=attempt,
+        workflow="release-42",
+        call_seq=1,
+        intended_us=intended_us,
+        basis=Basis(view=DEFAULT_VIEW, generation=0, revision=0),
+        actor="agent",
     )

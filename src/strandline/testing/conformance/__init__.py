@@ -25,6 +25,7 @@ pytest.register_assert_rewrite(
         for module in (
             "base",
             "durability",
+            "effects",
             "isolation",
             "jobs",
             "lineage",
@@ -43,6 +44,7 @@ pytest.register_assert_rewrite(
 )
 
 from strandline.testing.conformance.durability import DurabilityLaws  # noqa: E402
+from strandline.testing.conformance.effects import EffectLaws  # noqa: E402
 from strandline.testing.conformance.isolation import IsolationLaws  # noqa: E402
 from strandline.testing.conformance.jobs import JobLaws  # noqa: E402
 from strandline.testing.conformance.lineage import LineageLaws  # noqa: E402
@@ -66,6 +68,7 @@ class StoreConformance(
     JobLaws,
     SummaryLaws,
     LineageLaws,
+    EffectLaws,
     ValueLaws,
     TransactionLaws,
     IsolationLaws,
