@@ -48,6 +48,7 @@ SEMANTIC_FAILURES_MAX: Final = 3  # open cases of quarantined candidates, after 
 REPEAT_SCAN_EVENTS_MAX: Final = 10_000  # events since the checkpoint that are searched for the same request
 EFFECT_KEY_CHARS_MAX: Final = 400
 EFFECT_ROUNDS_MAX: Final = 8  # how often an effect is looked at anew because somebody else moved it meanwhile
+REPEAT_WINDOWS_KEPT_MAX: Final = 16  # of recoveries whose calls are kept in memory, so that no effect walks again
 EFFECTS_ALIKE_MAX: Final = 100  # effects of the same fingerprint that are looked at
 NEEDS_OF_ACTION_MAX: Final = 100  # needs of one action; granters that a need names, and its quorum
 REASON_FACTS_MAX: Final = 10  # facts that the reason of a denial names

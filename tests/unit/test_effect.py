@@ -150,7 +150,7 @@ def test_a_key_is_not_used_for_another_effect(db, wf, tool, args):
         {"actor": "\ud800"},
         {"basis": "now"},
     ],
-    ids=str,
+    ids=lambda wrong: next(iter(wrong)),
 )
 def test_bad_input_is_refused_before_anything_runs(db, wf, wrong):
     world = World()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from strandline.engine.effect_rows import KEY_PREFIX, EffectRequest, args_of, call_key, fingerprint_of, result_key
@@ -10,8 +11,9 @@ from strandline.engine.environment import Environment
 from strandline.engine.family import ledger
 from strandline.engine.lineage import check_entry
 from strandline.engine.reading import read_log
-from strandline.limits import EFFECTS_ALIKE_MAX, REPEAT_SCAN_EVENTS_MAX
+from strandline.limits import EFFECTS_ALIKE_MAX, REPEAT_SCAN_EVENTS_MAX, REPEAT_WINDOWS_KEPT_MAX
 from strandline.model.event import EventKind
+from strandline.model.ids import Scope
 from strandline.model.lineage import AbandonedRange, LineageEntry, LineageKind
 from strandline.ports import Transaction
 from strandline.rules.repeats import EXECUTED, Execution
@@ -21,11 +23,13 @@ from strandline.rules.repeats import EXECUTED, Execution
 class Window:
     """The events after the basis of a checkpoint, up to the recovery: what the agent may not know that it did.
 
-    `branch` and `recovery_seq` tell whether it is still the one to look at.
+    `branch` and `recovery_seq` tell whether it is still the one to look at; `chain` is that of its
+    last event, so that no other log has the same window.
     """
 
     recovery_seq: int  # 0: there was no recovery
     branch: int
+    chain: bytes = b""
     after: int = 0
     through: int = 0
 
@@ -36,9 +40,11 @@ def find_window(tx: Transaction) -> Window:
     if recovery is None:
         return Window(recovery_seq=0, branch=head.branch)
     check_entry(tx, recovery)
+    last = next(iter(tx.log.read(recovery.revision, recovery.revision)), None)
     return Window(
         recovery_seq=recovery.lineage_seq,
         branch=head.branch,
+        chain=last.chain if last is not None else b"",
         after=max(_basis_revision(tx, recovery), recovery.revision - REPEAT_SCAN_EVENTS_MAX),
         through=recovery.revision,
     )
@@ -89,14 +95,8 @@ def calls_executed(env: Environment, tx: Transaction, request: EffectRequest, wi
         return []
     left = tx.log.abandoned() if window.branch else []
     wanted = fingerprint_of(env, request.tool, None, request.args)
-    answered: dict[int, int | None] = {}
-    for event in read_log(tx, window.after + 1, window.through, env.scope.workflow):
-        if event.kind is EventKind.TOOL_CALL and event.envelope.tool == request.tool and event.body is not None:
-            counts = not (event.key or "").startswith(KEY_PREFIX) and not _abandoned(left, event.seq)
-            if counts and fingerprint_of(env, request.tool, None, args_of(event)) == wanted:
-                answered[event.seq] = None
-        elif event.kind is EventKind.TOOL_RESULT and event.call_seq in answered:
-            _answer(answered, event.call_seq, event.seq, is_error=event.envelope.is_error)
+    alike = [(call, result) for fingerprint, call, result in _calls_in(env, tx, window, left) if fingerprint == wanted]
+    answered = dict(alike)
     head = tx.log.head().revision
     if None in answered.values() and head > window.through:  # its result may have come after the recovery
         last = min(head, window.through + REPEAT_SCAN_EVENTS_MAX)
@@ -104,6 +104,34 @@ def calls_executed(env: Environment, tx: Transaction, request: EffectRequest, wi
             if event.kind is EventKind.TOOL_RESULT and event.call_seq in answered and not _abandoned(left, event.seq):
                 _answer(answered, event.call_seq, event.seq, is_error=event.envelope.is_error)
     return [Execution(call_seq=call, result_seq=result) for call, result in sorted(answered.items(), reverse=True)]
+
+
+_Call = tuple[str, int, int | None]  # fingerprint, call, result
+
+_WALKED: dict[tuple[Scope, Window], list[_Call]] = {}
+"""The calls of windows that were walked: what stands before a recovery does not change, and each effect asks for it."""
+
+
+def _calls_in(env: Environment, tx: Transaction, window: Window, left: Sequence[AbandonedRange]) -> list[_Call]:
+    """Return the calls of a window that did not fail."""
+    known = _WALKED.get((env.scope, window))
+    if known is not None:
+        return known
+    fingerprints: dict[int, str] = {}
+    answered: dict[int, int | None] = {}
+    for event in read_log(tx, window.after + 1, window.through, env.scope.workflow):
+        if event.kind is EventKind.TOOL_CALL and event.body is not None:
+            if not (event.key or "").startswith(KEY_PREFIX) and not _abandoned(left, event.seq):
+                fingerprints[event.seq] = fingerprint_of(env, event.envelope.tool or "", None, args_of(event))
+                answered[event.seq] = None
+        elif event.kind is EventKind.TOOL_RESULT and event.call_seq in answered:
+            _answer(answered, event.call_seq, event.seq, is_error=event.envelope.is_error)
+    calls = [(fingerprints[call], call, result) for call, result in answered.items()]
+    while len(_WALKED) >= REPEAT_WINDOWS_KEPT_MAX:
+        with suppress(KeyError, StopIteration, RuntimeError):  # another thread did
+            del _WALKED[next(iter(_WALKED))]
+    _WALKED[env.scope, window] = calls
+    return calls
 
 
 def _answer(answered: dict[int, int | None], call_seq: int, seq: int, *, is_error: bool) -> None:
