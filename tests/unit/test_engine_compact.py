@@ -388,3 +388,18 @@ def test_mandatory_facts_stand_verbatim_as_of_the_watermark(db):
         assert line in anchors
     assert "Lifted later" not in anchors
     assert "Yes." not in anchors
+
+
+def test_facts_behind_the_watermark_stand_in_the_tail_alone(db):
+    """I10: a summary speaks for its watermark: what was lifted or set later is told by the events that did it."""
+    wf = new_workflow(db)
+    wf.append([strandline.constraint("rule", "Never push on Fridays."), *talk(10)])
+    wf.append([strandline.lift_constraint("rule"), strandline.constraint("later", "Only two reviewers.")])
+    outcome = wf.compact(700, quiet)
+    assert outcome.watermark < 22
+    assert "constraint rule [event 1]: Never push on Fridays." in outcome.summary.anchors_text
+    assert "Only two reviewers." not in outcome.summary.anchors_text
+    assert [part.event.kind for part in wf.context().parts if part.from_seq in (22, 23)] == [
+        "lift_constraint",
+        "constraint",
+    ]

@@ -36,6 +36,26 @@ def check_messages(context: strandline.Context) -> None:
 # ---------------------------------------------------------------------------------------------- budgets
 
 
+def test_summary_and_tail_meet_at_the_watermark(db):
+    """I7: each event is spoken for once: by a segment up to the watermark, by itself behind it."""
+    wf = new_workflow(db)
+    for number in range(4):
+        wf.append(talk(10, start=20 * number))
+        wf.compact(700)
+        context = wf.context(WHOLE)
+        spoken = [
+            seq
+            for part in context.parts
+            if part.kind in (PartKind.SEGMENT, PartKind.EVENT)
+            for seq in range(part.from_seq, part.through_seq + 1)
+        ]
+        assert spoken == list(range(1, context.revision + 1))
+        assert 0 < context.watermark < context.revision
+        assert [part.kind for part in context.parts if part.from_seq > context.watermark] == ["event"] * (
+            context.revision - context.watermark
+        )
+
+
 @bounded(30)
 @given(log=logs(40, min_size=8), compacted=st.booleans(), budget=st.integers(CONTEXT_BUDGET_TOKENS_MIN, 900))
 def test_a_context_fits_and_names_exactly_what_is_missing(db, log, compacted, budget):

@@ -137,3 +137,21 @@ def test_a_validated_attempt_that_the_tail_has_outgrown_is_drafted_again(store, 
         assert (outcome.outcome, outcome.generation) == ("activated", 1)
         assert outcome.tokens_after <= 2_000
         assert wf.context(2_000).rung == "whole"
+
+
+def test_an_attempt_that_was_fenced_before_its_activation_says_so(db, monkeypatch):
+    """I6, I15: a recovery fences what is validated and not yet active; it does not become active after all."""
+    wf = new_workflow(db)
+    wf.append(talk(8))
+    activate = compact_module.activate
+
+    def recovers_first(*arguments):
+        wf.recover()
+        return activate(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(compact_module, "activate", recovers_first)
+        outcome = wf.compact(400, ScriptedSummarizer(["Work went on."]))
+    assert (outcome.outcome, outcome.generation) == ("conflict", 0)
+    assert [entry.kind for entry in wf.lineage()] == ["replay"]
+    assert lease_of(db, wf) is None

@@ -6,11 +6,13 @@ this file makes from the events alone.
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import strandline
-from strandline.codec import decode_sightings
+from strandline.codec import DIGEST_BYTES, decode_sightings
+from strandline.engine import material
 from strandline.rules.verbatim import stands_verbatim
 from strandline.testing import ScriptedSummarizer
 from tests.unit.test_engine_stage import (
@@ -128,6 +130,21 @@ def test_old_segments_stay_byte_identical(db):
     wf.append(talk(10, start=900))
     wf.compact(700, quiet)
     assert wf.context(WHOLE).parts[0].text == stable
+
+
+def test_a_segment_that_was_made_from_other_events_is_not_merged(db, monkeypatch):
+    """I7: its events are read again and are whole, but they are not those that it says it was made from."""
+    wf = new_workflow(db)
+    wf.append(talk(10))
+    with monkeypatch.context() as patch:
+        patch.setattr(material, "source_digest", lambda previous, digests: bytes(DIGEST_BYTES))
+        assert wf.compact(700, quiet).generation == 1
+    wf.append(talk(10, start=20))
+    with pytest.raises(strandline.CorruptRecordError, match="not those that it was made from") as caught:
+        wf.compact(700, quiet)
+    assert caught.value.place.startswith("segment ")
+    assert not wf.verify().ok
+    assert wf.context().generation == 1
 
 
 def test_a_small_window_merges_from_older_segments_and_keeps_the_bound(db):

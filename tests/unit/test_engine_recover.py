@@ -5,11 +5,14 @@ Checked on both stores by cases: which checkpoint is taken, what is handed back,
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 import strandline
 from strandline.engine.lineage import add_entry
+from strandline.engine.reading import check_summary
+from strandline.limits import LEASE_TTL_S
 from strandline.model.lineage import LineageEntry, LineageKind
 from tests.unit.test_engine_stage import (
     lease_of,
@@ -210,6 +213,17 @@ def test_checkpoints_that_a_restore_has_left_are_no_targets(db, wf):
     assert wf.recover(dry_run=True).turn == 4
 
 
+def test_a_restore_says_in_the_lineage_what_it_restored(wf):
+    """I13, I15: the next recovery tells by it which past was left; a replay restores nothing."""
+    made = keep(wf, 1)
+    wf.recover()
+    wf.compact(400, quiet)
+    wf.recover()
+    restore, _, replay = wf.lineage()[-3:]
+    assert (restore.kind, restore.name, restore.restored_seq) == ("restore", "main", made.lineage_seq)
+    assert (replay.kind, replay.name, replay.restored_seq) == ("replay", "main", None)
+
+
 def test_what_an_earlier_restore_has_left_stays_left(db, wf):
     """I15: a later restore does not bring the past back that an earlier one has left."""
     keep(wf, 1)
@@ -293,6 +307,18 @@ def test_a_checkpoint_taken_while_a_compaction_drafts_says_so_and_is_not_torn(wf
     assert wf.recover(dry_run=True).kind == "replay"
     assert not keep(wf, 2).in_flight
     assert wf.recover(dry_run=True).turn == 2
+
+
+def test_a_lease_further_ahead_than_its_ttl_is_no_compaction_in_flight(db, wf):
+    """DESIGN §5: a clock that once jumped to 2100 does not keep a lease for ever."""
+    wf.compact(400, quiet)
+    far_us = 4_102_444_800_000_000
+    for until_us, held in ((far_us, False), (wf._env.clock.now_us() + int(LEASE_TTL_S * 1_000_000), True)):
+        with transaction(db, wf, write=True) as tx:
+            view = tx.views.get("main")
+            tx.views.put(replace(view, lease_attempt="somebody.1", lease_until_us=until_us))
+        assert keep(wf, 1).in_flight == held
+    wf.recover()
 
 
 # ---------------------------------------------------------------------------------------------- dependencies
@@ -422,6 +448,33 @@ def test_a_corrupt_summary_is_a_reconciliation(file):
     assert (caught.value.reason, caught.value.summary_generation) == ("corrupt_summary", 1)
     with pytest.raises(strandline.CorruptRecordError):
         wf.context()
+
+
+BROKEN = {
+    "the first segment gone": lambda s: {"segments": s.segments[1:]},
+    "a segment in the middle gone": lambda s: {"segments": (s.segments[0], *s.segments[2:])},
+    "the last segment gone": lambda s: {"segments": s.segments[:-1]},
+    "a segment twice": lambda s: {"segments": (s.segments[0], *s.segments)},
+    "another text": lambda s: {"segments": (replace(s.segments[0], text="It went well."), *s.segments[1:])},
+    "another ledger": lambda s: {"ledger_text": ""},
+    "other anchors": lambda s: {"anchors_text": "Facts in force, verbatim from the log:"},
+}
+
+
+@pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
+def test_a_summary_with_a_gap_is_not_read(db, change):
+    """I7: also where every row is what was written; a summary covers 1..watermark, with the texts of its digests."""
+    wf = new_workflow(db)
+    for number in range(7):
+        wf.append(talk(10, start=20 * number))
+        wf.compact(700, quiet)
+    with transaction(db, wf) as tx:
+        summary = tx.summaries.get(tx.views.get("main").summary_no)
+    assert len(summary.segments) > 2
+    assert summary.ledger_text
+    check_summary(summary, "summary 7")
+    with pytest.raises(strandline.CorruptRecordError):
+        check_summary(replace(summary, **change(summary)), "summary 7")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from contextlib import closing
 import pytest
 
 import strandline
+from strandline.engine.reading import read_log
 from tests.unit.test_engine_stage import open_store, quiet, talk
 
 COVERED, TAIL = 5, 30  # an event below the watermark, and one behind it
@@ -115,6 +116,15 @@ def test_the_last_events_are_missed_too(damaged):
     assert not wf.verify().ok
     with pytest.raises(strandline.CorruptRecordError):
         wf.context()
+
+
+def test_a_missing_event_is_missed_where_a_reading_ends_before_the_last(damaged):
+    """I4: whoever asks for that event alone, or for those up to it, is not told of fewer."""
+    wf = workflow_of(damaged(f"DELETE FROM event WHERE seq = {COVERED}"))
+    with wf._env.read() as tx:
+        for first in (COVERED, COVERED - 2):
+            with pytest.raises(strandline.CorruptRecordError, match=f"event {COVERED} "):
+                list(read_log(tx, first, COVERED, wf.name))
 
 
 @pytest.mark.parametrize("revision", ["revision - 1", "revision + 1"])

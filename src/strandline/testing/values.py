@@ -21,6 +21,7 @@ from strandline.model.candidate import (
     CompactionRecipe,
     SegmentJob,
 )
+from strandline.model.case import Case, CaseKind, CaseState
 from strandline.model.checkpoint import Checkpoint, CheckpointView
 from strandline.model.effect import Effect, EffectState
 from strandline.model.event import Basis, BodyFormat, Envelope, EventKind, Role, StoredEvent
@@ -262,4 +263,27 @@ def make_effect(key: str, *, fingerprint: str = "fingerprint", attempt: int = 1,
         intended_us=intended_us,
         basis=Basis(view=DEFAULT_VIEW, generation=0, revision=0),
         actor="agent",
+    )
+
+
+def make_case(
+    case_id: str,
+    *,
+    kind: CaseKind = CaseKind.MISSING_DEPENDENCY,
+    view: str = DEFAULT_VIEW,
+    generation: int = 0,
+    summary_no: int = 0,
+) -> Case:
+    """Return an open case about a summary."""
+    return Case(
+        case_id=case_id,
+        identity=f"identity of {case_id}",
+        kind=kind,
+        state=CaseState.OPEN,
+        view=view,
+        generation=generation,
+        summary_no=summary_no,
+        reason="dependency_not_verbatim",
+        revision=1,
+        opened_us=START_US,
     )

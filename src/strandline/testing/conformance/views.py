@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from strandline.model.candidate import AttemptState
+from strandline.model.case import CaseState
 from strandline.model.view import ViewHead
 from strandline.ports import Store, Transaction
 from strandline.testing.conformance.base import REFUSALS, StoreLaws
 from strandline.testing.conformance.stage import SCOPE, Prepared, append, dump, lease, prepare
-from strandline.testing.values import make_attempt, make_view
+from strandline.testing.values import make_attempt, make_case, make_view
 
 
 def move(tx: Transaction, prepared: Prepared, *, generation: int | None = None, fence: int | None = None) -> bool:
@@ -198,6 +199,36 @@ class ViewLaws(StoreLaws):
             attempt_id = prepared.attempt.attempt_id
             assert not tx.views.move_pointer(head, base_generation=0, fence=1, attempt_id=attempt_id)
             assert tx.views.all() == [prepared.view]
+
+    @pytest.mark.parametrize("generation", [0, 1])
+    def test_a_shift_never_uses_a_generation_twice(self, store: Store, generation: int) -> None:
+        """SPEC §2, I13: revert and rewind go back to a summary, and never to its number."""
+        with store.write(SCOPE) as tx:
+            append(tx, 3)
+            prepared = prepare(tx)
+            assert move(tx, prepared)
+            back = replace(prepared.moved, generation=generation, summary_no=0, watermark=0)
+            assert not tx.views.shift_pointer(back, base_generation=1)
+            assert not tx.views.shift_pointer(replace(back, generation=2), base_generation=0)
+            assert tx.views.all() == [prepared.moved]
+            assert tx.views.shift_pointer(replace(back, generation=2), base_generation=1)
+            assert tx.views.all() == [replace(back, generation=2)]
+
+    def test_an_open_blocking_case_on_the_base_refuses_the_move(self, store: Store) -> None:
+        """I6, I11: also when it was opened after the attempt began; once it is answered the same move goes through."""
+        with store.write(SCOPE) as tx:
+            append(tx, 3)
+            prepared = prepare(tx)
+            case = make_case("case-1", view=prepared.view.name, summary_no=prepared.view.summary_no)
+            tx.cases.add(make_case("case-2", view=case.view, summary_no=case.summary_no + 1))
+            tx.cases.add(make_case("case-3", view="other", summary_no=case.summary_no))
+            tx.cases.add(case)
+        with store.write(SCOPE) as tx:
+            before = dump(tx)
+            assert not move(tx, prepared)
+            assert dump(tx) == before
+            assert tx.cases.settle(replace(case, state=CaseState.ANSWERED))
+            assert move(tx, prepared)
 
     def test_views_do_not_fence_each_other(self, store: Store) -> None:
         """DESIGN §5: lease and pointer of one view leave the others as they are."""
