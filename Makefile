@@ -59,6 +59,10 @@ test: setup ## run the tests on all cores; ARGS="-k name" is handed to pytest
 	@echo "test: pytest"
 	@$(BIN)/python -m pytest --numprocesses auto $(ARGS)
 
+.PHONY: mutants
+mutants: setup ## break the protocol line by line, each must fail a test; ARGS="--only NAME" is handed on
+	@$(BIN)/python tools/mutants.py $(ARGS)
+
 .PHONY: check
 check: setup ## lint, format, types, architecture, dependencies, sizes
 	@echo "check: ruff (lint)"
