@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from strandline.codec import encode_record
+from strandline.model.action import ActionNeed, FactVersion, NeedKind, Permit, PermitState
 from strandline.model.candidate import (
     Attempt,
     AttemptState,
@@ -286,4 +287,18 @@ def make_case(
         reason="dependency_not_verbatim",
         revision=1,
         opened_us=START_US,
+    )
+
+
+def make_permit(permit_id: str, state: PermitState = PermitState.GRANTED) -> Permit:
+    """Return a decision that rests on one approval."""
+    return Permit(
+        permit_id=permit_id,
+        action="publish",
+        state=state,
+        needs=(ActionNeed(kind=NeedKind.APPROVED, subject="security-review"),),
+        facts=(FactVersion(need=0, subject="security-review", seq=1, workflow="release-42", holder="dana"),),
+        workflow="release-42",
+        revision=1,
+        decided_us=START_US,
     )

@@ -24,6 +24,7 @@ pytest.register_assert_rewrite(
         f"strandline.testing.conformance.{module}"
         for module in (
             "base",
+            "decisions",
             "durability",
             "effects",
             "isolation",
@@ -43,6 +44,7 @@ pytest.register_assert_rewrite(
     )
 )
 
+from strandline.testing.conformance.decisions import DecisionLaws  # noqa: E402
 from strandline.testing.conformance.durability import DurabilityLaws  # noqa: E402
 from strandline.testing.conformance.effects import EffectLaws  # noqa: E402
 from strandline.testing.conformance.isolation import IsolationLaws  # noqa: E402
@@ -69,6 +71,7 @@ class StoreConformance(
     SummaryLaws,
     LineageLaws,
     EffectLaws,
+    DecisionLaws,
     ValueLaws,
     TransactionLaws,
     IsolationLaws,
