@@ -316,6 +316,19 @@ def test_strict_mode_plans_anew_from_the_newest_snapshot(wf):
     assert outcome.summary.revision == 30
 
 
+def test_strict_mode_through_a_named_event_is_not_planned_anew(wf):
+    """I6: a plan on the newer revision would still cover that event only, and leave what came after it unsaid."""
+
+    def appends_once(request):
+        if wf.context().revision == 29:
+            wf.append(SAY("user", "one more"))
+        return "Work went on."
+
+    outcome = wf.compact(400, appends_once, strict=True, through=29)
+    assert (outcome.outcome, outcome.generation, outcome.revision) == ("conflict", 1, 30)
+    assert wf.compact(400, quiet, strict=True, through=30).watermark == 30
+
+
 def test_by_default_what_is_appended_meanwhile_is_tail(wf):
     """DESIGN §2: a writer that never rests must not starve a slow summarizer."""
 

@@ -111,7 +111,7 @@ def compact(env: Environment, order: Order) -> Verb[CompactionOutcome]:
             return _outcome(
                 run, ended, f"{result.reason}; nothing is repeated until events, budget or summarizer change"
             )
-        if not result.moved:
+        if not result.moved or (order.strict and order.through is not None):  # through that event, and nothing after it
             return _outcome(run, CompactionResult.CONFLICT, result.reason)
     return _outcome(run, CompactionResult.CONFLICT, f"the view moved {REPLANS_MAX} times while it was compacted")
 
