@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 import strandline
 from demo.facts import Killed
-from strandline.codec import unfold
+from strandline.drill.files import hits_in_store
 
 CHILD_TIMEOUT_S: Final = 60.0
 
@@ -64,38 +61,3 @@ def kill_while_drafting(store: Path, workflow: str, budget: int, draft_file: Pat
         hits=hits_in_store(store, marker),
         control_hits=hits_in_store(store, control),
     )
-
-
-def hits_in_store(store: Path, needle: str) -> int:
-    """Count the places of a text in the store: in the bytes of its files, and in every value, unpacked."""
-    wanted = needle.encode(errors="replace")
-    files = (store.with_name(store.name + suffix) for suffix in ("", "-wal", "-shm"))
-    hits = sum(file.read_bytes().count(wanted) for file in files if file.exists())
-    with closing(sqlite3.connect(store)) as db:
-        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        for table in tables:
-            rows = db.execute('SELECT * FROM "{}"'.format(table.replace('"', '""')))  # noqa: S608  its own tables
-            hits += sum(_holds(value, wanted) for row in rows for value in row)
-    return hits + sum(wanted in body for body in _bodies(store))
-
-
-def _bodies(store: Path) -> Iterator[bytes]:
-    """Yield the body of every event, unpacked."""
-    with strandline.open(store) as db:
-        for scope in db.store.scopes():
-            with db.store.read(scope) as tx:
-                yield from (event.body or b"" for event in tx.log.read(1, tx.log.head().revision))
-
-
-def _holds(value: object, wanted: bytes) -> bool:
-    data = value.encode(errors="replace") if isinstance(value, str) else value
-    if not isinstance(data, bytes):
-        return False
-    return wanted in data or wanted in _unpacked(data)
-
-
-def _unpacked(data: bytes) -> bytes:
-    try:
-        return unfold(data, "a column")
-    except strandline.CorruptRecordError:
-        return b""

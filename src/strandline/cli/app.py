@@ -19,6 +19,7 @@ from strandline.cli.compare import compare
 from strandline.cli.context import context
 from strandline.cli.doctor import doctor
 from strandline.cli.effects import effects
+from strandline.cli.drill import drill
 from strandline.cli.failures import INTERRUPTED, report
 from strandline.cli.fork import fork
 from strandline.cli.guard import guard
@@ -96,4 +97,5 @@ app.command("effects")(command(effects, unused=("view", "refs_config")))
 app.command("refs")(refs)
 app.command("verify")(command(verify, "all of the store", ("view", "refs_config")))
 app.command("doctor")(command(doctor, unused=("tenant", "workflow", "view", "refs_config")))
+app.command("drill")(drill)
 app.add_typer(bench, name="bench")

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, TextIO
 
 BROKEN_PIPE: Final = 141  # as a shell says it of SIGPIPE
-_COLOURS: Final = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
+_STYLES: Final = {"red": "1;31", "green": "1;32", "yellow": "1;33", "cyan": "1;36", "bold": "1", "dim": "2"}
 
 # Control characters, marks that turn the direction of text, lone surrogates: what an event holds must not drive the
 # terminal, and is shown as an escape.
@@ -83,14 +83,19 @@ def table_of(rows: Sequence[Sequence[object]]) -> str:
 
 
 def emit(text: str, style: str = "", *, aside: bool = False) -> None:
-    """Print a text on stdout, or aside on stderr, if there is any; where nobody reads on, end quietly."""
+    """Print a text on stdout, or aside on stderr, if there is any."""
     if not text:
         return
     if aside:
         print(_ready(text, style, sys.stderr), file=sys.stderr)
         return
+    emit_line([(text, style)])
+
+
+def emit_line(parts: Sequence[tuple[str, str]]) -> None:
+    """Print a line of texts on stdout, each with its style; where nobody reads on, end quietly."""
     try:
-        print(_ready(text, style, sys.stdout), flush=True)
+        print("".join(_ready(text, style, sys.stdout) for text, style in parts), flush=True)
     except BrokenPipeError:
         with suppress(OSError):  # what is still buffered goes nowhere, also when the interpreter shuts down
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -118,7 +123,7 @@ def _ready(text: str, style: str, stream: TextIO | None) -> str:
     unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     if not style or unwanted or stream is None or not stream.isatty():
         return text
-    return f"\x1b[1;{_COLOURS[style]}m{text}\x1b[0m"
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 
 
 def _encoding(stream: TextIO | None) -> str:
