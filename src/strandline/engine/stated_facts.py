@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from strandline.engine.environment import Environment
-from strandline.engine.reading import check_register_whole, read_one
+from strandline.engine.reading import abandoned_of, check_register_whole, read_one
 from strandline.errors import CorruptRecordError
 from strandline.model.action import ActionNeed
 from strandline.model.event import EventKind
@@ -79,18 +79,15 @@ def _last_end(env: Environment, tx: Transaction, kind: FactKind, subject: str) -
     ended = [newest]
     if tx.log.head().branch:
         ended = [fact for fact in tx.register.all() if (fact.key.kind, fact.key.subject) == (kind, subject)]
+    left = abandoned_of(tx)
     for seq in sorted((fact.through_seq + 1 for fact in ended if fact.through_seq is not None), reverse=True):
-        if seq > tx.log.head().revision or _abandoned(tx, seq):
+        if seq > tx.log.head().revision or seq in left:
             continue
         event = read_one(tx, seq, env.scope.workflow)
         if (event.kind, event.envelope.subject) == (_ENDED_BY[kind], subject):
             holder, _ = _holders(env, tx, seq)[-1]
             return [StatedFact(kind=kind, subject=subject, workflow=holder, seq=seq, ended=True)]
     return []
-
-
-def _abandoned(tx: Transaction, seq: int) -> bool:
-    return any(left.from_seq <= seq <= left.through_seq for left in tx.log.abandoned())
 
 
 def _holders(env: Environment, tx: Transaction, seq: int) -> list[tuple[str, Transaction]]:
