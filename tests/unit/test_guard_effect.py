@@ -77,6 +77,12 @@ def test_a_revocation_after_the_intent_is_too_late(wf, outside):
     denial(wf, REVIEW)
 
 
+def test_a_permit_is_for_the_tool_that_it_names(wf, outside):
+    permit = wf.guard("notify", [strandline.no_open_issue()])
+    assert "the permit is for 'notify', not for 'publish'" in refused(wf, outside, permit)
+    assert outside.done == []
+
+
 def test_two_effects_with_one_permit(wf, outside):
     wf.append(approve())
     permit = wf.guard("publish", REVIEW)

@@ -49,7 +49,8 @@ class ActionVerbs(Verbs):
                 EffectCantTell(). It is asked only when the outcome is unknown.
             subject: what it is done to; two effects of one tool and subject are the same request in other words.
             again: run it although it was likely run before a recovery under another key.
-            permit: of `guard`; it is checked again and used up in the transaction that records the intent (I20).
+            permit: of `guard`, for the action that bears the tool's name; it is checked again and used up in the
+                transaction that records the intent (I20).
             basis: the context from which it was decided on; None: the current one.
             actor: who does it.
             refs: references that its call declares.

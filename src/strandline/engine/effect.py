@@ -228,7 +228,8 @@ def _intend(env: Environment, tx: Transaction, asked: _Asked, before: Effect | N
     request = asked.request
     permit_id = None
     if request.permit is not None:
-        permit_id = consume_permit(env, tx, request.permit, effect_key=request.key).permit_id
+        used = consume_permit(env, tx, request.permit, effect_key=request.key, action=request.tool)
+        permit_id = used.permit_id
     basis = request.basis or effect_basis(env, tx, request.view)
     try:
         appended = LogWriter(env, tx, basis=basis).add([call])
