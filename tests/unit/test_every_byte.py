@@ -98,6 +98,8 @@ def ask_again(wf):
     for action in ACTIONS:
         with pytest.raises(strandline.ActionDeniedError):
             wf.guard(action, [strandline.approved(action)])
+
+
 def do_twice(wf):
     for key in ("first", "second"):
         wf.effect(key, "create_bucket", {"name": key}, lambda key=key: f"made for {key}")

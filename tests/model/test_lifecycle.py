@@ -1,0 +1,495 @@
+"""Law (I1–I20): whatever is done in whatever order, the workflow shows what the pure model says (tests/model/model.py).
+
+Random interleavings of append, compact, a compaction in flight, checkpoint, crash, recover, reconcile, revert, rewind,
+fork, effect and guard, on SQLite. After each step: the lineage is one total order that only grows; each context is the
+output of one generation plus its tail, without a gap, and without an abandoned event; no effect ran twice; no permit
+stands without its facts.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import Final
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+import strandline
+from strandline.engine.flow import Done, Summarize, advance
+from strandline.model.candidate import Draft
+from strandline.model.event import EventKind
+from strandline.testing import SeededEntropy, VirtualClock
+from tests.model.model import Checkpoint, Event, Workflow, World
+from tests.unit.test_engine_stage import WHOLE, quiet, transaction
+
+EXAMPLES: Final = 100  # of each of SHARDS, with STEPS rules each
+STEPS: Final = 55
+SHARDS: Final = 4  # 22,000 rules in all
+RULES_MIN: Final = 20_000 // SHARDS
+BUDGETS: Final = (300, 500, 900)
+SUBJECTS: Final = ("release", "deploy")
+ISSUES: Final = ("scope", "leak")
+EFFECTS: Final = ("pay", "mail", "bucket")
+WHO: Final = {"by": "ops", "why": "a test"}
+
+_names = itertools.count(1)
+_counted: Counter[str] = Counter()
+_folder: dict[str, str] = {}
+
+
+class Raised(Exception):
+    """The connection broke: it is not known whether the effect happened."""
+
+
+class Lifecycle(RuleBasedStateMachine):
+    """One store, a family of workflows of which one is at work, and their models."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = VirtualClock()
+        self.world = World()
+        self.numbers = itertools.count(1)
+        self.opened = [self.open()]
+        self.name = f"run-{next(_names)}"
+        self.models = {self.name: Workflow()}
+        self.lineages: dict[str, list[tuple[object, ...]]] = {}
+        self.basis: dict[str, strandline.Context] = {}
+        self.flight: tuple[object, object, int, str] | None = None
+        self.permit: tuple[strandline.Permit, str, str, tuple[int, int], str] | None = None
+        self.case_refs: dict[str, str] = {}
+
+    def open(self) -> strandline.Strandline:
+        return strandline.open(
+            _folder["store"], clock=self.clock, entropy=SeededEntropy(next(_names)), durability="normal"
+        )
+
+    @property
+    def db(self) -> strandline.Strandline:
+        return self.opened[-1]
+
+    @property
+    def wf(self) -> strandline.Workflow:
+        return self.db.tenant("acme").workflow(self.name)
+
+    @property
+    def model(self) -> Workflow:
+        return self.models[self.name]
+
+    # ------------------------------------------------------------------------------------------ log
+
+    def add(self, *made: tuple[strandline.NewEvent, str, str, str]) -> None:
+        seqs = self.wf.append([event for event, *_ in made]).seqs
+        self.model.append(
+            Event(seq, kind, subject, ref, event.key)
+            for seq, (event, kind, subject, ref) in zip(seqs, made, strict=True)
+        )
+
+    @initialize()
+    def begin(self) -> None:
+        self.say(3)
+
+    @rule(count=st.integers(1, 4))
+    def say(self, count: int) -> None:
+        made = []
+        for _ in range(count):
+            number = next(self.numbers)
+            ref = f"bucket-{number:04x}"
+            text = f"Step {number} wrote {ref}. " + "The pump room was inspected again. " * 3
+            made.append((strandline.message("assistant", text, key=f"m{number}"), "message", "", ref))
+        self.add(*made)
+
+    @rule(data=st.data())
+    def say_again(self, data: st.DataObject) -> None:
+        """A key that a live event holds gives its seq again; one that was abandoned is free (I3)."""
+        keyed = [event for event in self.model.events.values() if event.key is not None]
+        event = data.draw(st.sampled_from(keyed))
+        number = int(event.key[1:])
+        text = f"Step {number} wrote bucket-{number:04x}. " + "The pump room was inspected again. " * 3
+        held = self.model.holder(event.key)
+        answer = self.wf.append(strandline.message("assistant", text, key=event.key))
+        if held is not None:
+            assert (answer.seqs, answer.added) == ((held.seq,), 0)
+        else:
+            self.model.append([Event(answer.seq, "message", "", f"bucket-{number:04x}", event.key)])
+
+    @rule(subject=st.sampled_from(SUBJECTS), revoked=st.booleans())
+    def approve_or_revoke(self, subject: str, revoked: bool) -> None:
+        if revoked:
+            self.add((strandline.revoke(subject, "Not now."), "revoke", subject, ""))
+        else:
+            self.add((strandline.approval(subject, "Go.", granter="alice"), "approval", subject, ""))
+
+    @rule(subject=st.sampled_from(ISSUES))
+    def raise_or_resolve(self, subject: str) -> None:
+        if subject in self.model.open_issues():
+            self.add((strandline.resolve(subject, "Fixed."), "resolve", subject, ""))
+        else:
+            self.add((strandline.issue(subject, "It leaks."), "issue", subject, ""))
+
+    # ------------------------------------------------------------------------------------------ compaction
+
+    @rule(budget=st.sampled_from(BUDGETS), good=st.booleans())
+    def compact(self, budget: int, good: bool) -> None:
+        base = self.model.content
+        draft = quiet if good else (lambda _: "Everything moved to bucket-ffff0 by itself.")
+        try:
+            out = self.wf.compact(budget, draft)
+        except strandline.UnreconciledSummaryError:
+            assert base.number in self.model.blocked
+            return
+        except strandline.ContextOverflowError:
+            return
+        assert base.number not in self.model.blocked or out.outcome == "nothing_to_do"
+        if out.outcome != "nothing_to_do":
+            self.model.fences += 1
+        self.activated(out)
+
+    def activated(self, out: strandline.CompactionOutcome) -> None:
+        if out.outcome == "activated":
+            self.model.activate(out.summary.summary_no, out.watermark, out.lineage_seq)
+            assert out.refs_unaccounted == 0
+        assert out.generation == self.model.generation
+
+    @precondition(lambda self: self.flight is None)
+    @rule(budget=st.sampled_from(BUDGETS))
+    def take_off(self, budget: int) -> None:
+        """Begin a compaction, and let its summarizer take its time."""
+        verb = self.wf._compaction(budget, quiet, False, None, None, 240.0)
+        try:
+            state = advance(verb.send, None)
+        except (strandline.UnreconciledSummaryError, strandline.ContextOverflowError):
+            return
+        if isinstance(state, Summarize):
+            self.model.fences += 1
+            self.flight = (verb, state, self.model.fences, self.name)
+        else:
+            assert isinstance(state, Done)
+            self.activated(state.value)
+
+    @precondition(lambda self: self.flight is not None)
+    @rule()
+    def land(self) -> None:
+        """What comes back after anything took the view is refused, however late (I6)."""
+        verb, state, fence, name = self.flight
+        self.flight = None
+        model = self.models[name]
+        while isinstance(state, Summarize):
+            state = advance(verb.send, Draft(text=quiet(state.request)))
+        outcome = state.value
+        fenced = fence != model.fences
+        blocked = model.content.number in model.blocked
+        assert outcome.outcome != "activated" or not (fenced or blocked)
+        if name == self.name:
+            self.activated(outcome)
+        elif outcome.outcome == "activated":
+            model.activate(outcome.summary.summary_no, outcome.watermark, outcome.lineage_seq)
+
+    # ------------------------------------------------------------------------------------------ checkpoint, recovery
+
+    @rule()
+    def read(self) -> None:
+        self.basis[self.name] = self.wf.context(WHOLE)
+
+    @precondition(lambda self: self.name in self.basis)
+    @rule()
+    def checkpoint(self) -> None:
+        """A state is stamped only while the generation that it was made from is the view's (I14)."""
+        basis, number = self.basis[self.name], next(self.numbers)
+        try:
+            made = self.wf.checkpoint({"number": number}, number, basis=basis)
+        except strandline.CompactionLineageError:
+            assert basis.generation != self.model.generation
+            return
+        assert basis.generation == self.model.generation
+        self.model.checkpoints.append(Checkpoint(made.lineage_seq, made.revision, str(number)))
+
+    @rule()
+    def crash(self) -> None:
+        """Another process takes over; what the dead one had begun may still land, as a zombie's does."""
+        self.opened.append(self.open())
+        self.basis.clear()
+
+    @rule(data=st.data())
+    def recover(self, data: st.DataObject) -> None:
+        """Restore the newest checkpoint that passes the gate, else replay, else stop and say what is missing (I15, I16)."""
+        model = self.model
+        refs = [event.ref for event in model.live if event.ref]
+        ref = data.draw(st.sampled_from(["", *refs]))
+        target = model.target()
+        before = len(self.wf.cases())
+        model.fences += 1
+        try:
+            got = self.wf.recover([ref] if ref else [], budget=WHOLE)
+        except strandline.SummaryReconciliationError as error:
+            self.refused(error, ref, before)
+            return
+        assert (got.kind == "restore") == (target is not None)
+        if target is not None:
+            assert (got.checkpoint_seq, got.state) == (target.lineage_seq, {"number": int(target.state)})
+            model.restores.append((got.lineage_seq, target.lineage_seq))
+        assert [event.seq for event in events_of(got.context)] == model.tail()
+        assert not ref or ref in got.context.text
+        self.basis[self.name] = got.context
+
+    def refused(self, error: strandline.SummaryReconciliationError, ref: str, before: int) -> None:
+        """One question is one case, however often it is asked (I11)."""
+        assert error.missing_refs == (ref,)
+        assert error.last_known is not None
+        assert error.last_known.seq in {event.seq for event in self.model.live if event.ref == ref}
+        cases = self.wf.cases()
+        assert len(cases) <= before + 1
+        assert error.case_id in {case.case_id for case in cases}
+        with pytest.raises(strandline.SummaryReconciliationError) as again:
+            self.wf.recover([ref], budget=WHOLE)
+        assert again.value.case_id == error.case_id
+        assert self.wf.cases() == cases
+        self.model.blocked.add(self.model.content.number)
+        self.case_refs[error.case_id] = ref
+
+    @precondition(lambda self: self.wf.cases())
+    @rule(data=st.data(), replay=st.booleans())
+    def reconcile(self, data: st.DataObject, replay: bool) -> None:
+        """The first answer wins, and is one entry of the lineage; what the log holds is pinned (I17)."""
+        case = data.draw(st.sampled_from(self.wf.cases()))
+        exact = replay and case.kind == "missing_dependency"
+        if exact and not any(event.ref == self.case_refs.get(case.case_id) for event in self.model.live):
+            exact = False  # the branch that held it was left
+        answer = strandline.ReplayFromExact() if exact else strandline.Abandon()
+        entries = len(self.wf.lineage())
+        answered = self.wf.reconcile(case.case_id, answer, **WHO)
+        assert len(self.wf.lineage()) == entries + 1
+        with pytest.raises(strandline.CaseAnsweredError):
+            self.wf.reconcile(case.case_id, strandline.Abandon(), by="someone else", why="too late")
+        self.catch_up()
+        if exact:
+            assert self.wf.recover(answered.missing_refs, budget=WHOLE, dry_run=True)
+        still = {case.summary_no for case in self.wf.cases() if case.blocking}
+        self.model.blocked &= still
+
+    def catch_up(self) -> None:
+        """Take over the events that a verb appended by itself."""
+        for event in self.wf.events(self.model.revision + 1):
+            self.model.append([Event(event.seq, event.kind.value, event.subject or "")])
+
+    # ------------------------------------------------------------------------------------------ revert, rewind, fork
+
+    @rule(data=st.data())
+    def revert(self, data: st.DataObject) -> None:
+        generation = data.draw(st.integers(0, self.model.generation))
+        allowed = self.model.may_revert(generation)
+        try:
+            done = self.wf.revert(generation, **WHO)
+        except strandline.InvalidInputError:
+            assert not allowed
+            return
+        assert allowed
+        self.model.revert(
+            generation, self.wf.lineage()[-1].lineage_seq if done.lineage_seq is None else done.lineage_seq
+        )
+        assert done.generation == self.model.generation
+
+    @rule(data=st.data())
+    def rewind(self, data: st.DataObject) -> None:
+        """What is left is in no context any more; revocations are not given back (C22)."""
+        model = self.model
+        to = data.draw(st.integers(0, model.revision))
+        live = {event.seq for event in model.live}
+        allowed = (to == 0 or to in live) and any(seq > to for seq in live)
+        lost = model.lost_grants(to)
+        try:
+            done = self.wf.rewind(to, **WHO)
+        except strandline.InvalidInputError:
+            assert not allowed
+            return
+        assert allowed
+        model.rewind(to, done.lineage_seq)
+        for event in self.wf.events(model.revision + 1):
+            assert event.kind in (EventKind.REVOKE, EventKind.LIFT_CONSTRAINT)
+            model.append([Event(event.seq, event.kind.value, event.subject or "")])
+        assert not lost & model.approvals().keys()
+
+    @precondition(lambda self: len(self.models) < 3)
+    @rule(data=st.data())
+    def fork(self, data: st.DataObject) -> None:
+        """A fork begins with the past as it was live, and goes its own way."""
+        live = [event.seq for event in self.model.live]
+        at = data.draw(st.sampled_from(live)) if live else None
+        if at is None:
+            return
+        name = f"{self.name}-f{next(_names)}"
+        self.wf.fork(at, name, **WHO)
+        parent = self.model
+        made = Workflow()
+        made.events = {seq: event for seq, event in parent.events.items() if seq <= at}
+        made.abandoned = {seq for seq in parent.abandoned if seq <= at}
+        made._abandoned_at = dict.fromkeys(made.abandoned, 0)
+        made.revision = at
+        self.models[name] = made
+        self.name = name
+        self.adopt(made)
+
+    def adopt(self, made: Workflow) -> None:
+        """Take over where the pointer of a fork begins: its summary is a copy of one of its parent's."""
+        context = self.wf.context(WHOLE)
+        made.generation = context.generation
+        with transaction(self.db, self.wf) as tx:
+            head = tx.views.get("main")
+        if head is not None and head.generation:
+            made.contents[head.generation] = type(made.content)(head.summary_no, head.watermark)
+            made.moved_at = head.moved_lineage_seq
+
+    @precondition(lambda self: len(self.models) > 1)
+    @rule(data=st.data())
+    def turn_to(self, data: st.DataObject) -> None:
+        self.name = data.draw(st.sampled_from(sorted(self.models)))
+
+    # ------------------------------------------------------------------------------------------ effects, guards
+
+    @rule(key=st.sampled_from(EFFECTS), how=st.sampled_from(("well", "refused", "late", "lost")), probed=st.booleans())
+    def effect(self, key: str, how: str, probed: bool) -> None:
+        """Whatever happens while it runs: it happens once, or somebody is asked (I18)."""
+        self.do(key, how, probed=probed, permit=None)
+
+    def do(
+        self, key: str, how: str, *, probed: bool, permit: strandline.Permit | None
+    ) -> strandline.EffectOutcome | None:
+        world = self.world
+
+        def run() -> dict[str, str]:
+            if how == "refused":
+                raise strandline.EffectFailedError("the other side says no")
+            if how == "lost":
+                raise Raised
+            assert world.happened[key] == 0, f"{key} would run twice"
+            world.happened[key] += 1
+            if how == "late":
+                raise Raised
+            return {"id": f"{key}-done"}
+
+        def probe() -> object:
+            if world.happened[key]:
+                return strandline.EffectDone({"id": f"{key}-done"})
+            return strandline.EffectNeverHappened()
+
+        outcome = None
+        try:
+            outcome = self.wf.effect(key, key, {"of": key}, run, probe if probed else None, permit=permit)
+        except (Raised, strandline.EffectFailedError):
+            assert how != "well"
+        except strandline.EffectUnknownError as error:
+            assert not probed or key in world.given_up
+            assert key not in world.recorded
+            assert (
+                error.case_id is None or error.case_id in {case.case_id for case in self.wf.cases()} or self.elsewhere()
+            )
+        if outcome is not None:
+            assert outcome.result == {"id": f"{key}-done"}
+            assert world.happened[key] == 1
+            world.recorded.add(key)
+        self.catch_up()
+        return outcome
+
+    def elsewhere(self) -> bool:
+        """Tell whether there is a family: a case stands where its effect was intended."""
+        return len(self.models) > 1
+
+    @rule(subject=st.sampled_from(SUBJECTS), issue=st.sampled_from(ISSUES))
+    def guard(self, subject: str, issue: str) -> None:
+        """A permit stands on durable facts, and on nothing else (I20)."""
+        allowed = self.model.permits(subject, issue)
+        try:
+            permit = self.wf.guard(subject, needs=[strandline.approved(subject), strandline.resolved(issue)], by="bot")
+        except strandline.ActionDeniedError:
+            assert not allowed
+            return
+        assert allowed
+        self.permit = (permit, subject, issue, self.model.versions(subject, issue), self.name)
+
+    @precondition(lambda self: self.permit is not None and self.permit[4] == self.name)
+    @rule()
+    def use(self) -> None:
+        """It is used once, and only while the facts are those that it rests on (I20)."""
+        permit, subject, issue, versions, _ = self.permit
+        self.permit = None
+        stands = self.model.permits(subject, issue) and self.model.versions(subject, issue) == versions
+        key = f"act-{permit.permit_id}"
+        try:
+            self.do(key, "well", probed=False, permit=permit)
+        except strandline.ActionDeniedError:
+            assert not stands
+            assert self.world.happened[key] == 0
+            return
+        assert stands
+        with pytest.raises(strandline.ActionDeniedError):
+            self.wf.effect(f"{key}-again", "pay", {}, lambda: pytest.fail("it ran"), permit=permit)
+        self.catch_up()
+
+    # ------------------------------------------------------------------------------------------ what always holds
+
+    @invariant()
+    def the_context_is_one_generation_and_its_tail(self) -> None:
+        if self.name not in getattr(self, "models", {}) or not self.model.revision:
+            return
+        _counted["rules"] += 1
+        context = self.wf.context(WHOLE)
+        model = self.model
+        assert (context.generation, context.watermark) == (model.generation, model.content.watermark)
+        assert context.revision == model.revision
+        assert [event.seq for event in events_of(context)] == model.tail()
+
+    @invariant()
+    def the_lineage_only_grows(self) -> None:
+        if not self.model.revision:
+            return
+        entries = self.wf.lineage()
+        told = [(entry.lineage_seq, entry.kind, entry.op_key, entry.generation) for entry in entries]
+        assert [seq for seq, *_ in told] == list(range(1, len(told) + 1))
+        before = self.lineages.get(self.name, [])
+        assert told[: len(before)] == before
+        self.lineages[self.name] = told
+
+    def teardown(self) -> None:
+        if self.model.revision:
+            for name in self.models:
+                report = self.db.tenant("acme").workflow(name).verify()
+                assert report.ok, report.problems
+        if self.flight is not None:
+            self.flight[0].close()
+        for db in self.opened:
+            db.close()
+
+
+def events_of(context: strandline.Context) -> list[strandline.SourceEvent]:
+    return [part.event for part in context.parts if part.event is not None]
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_any_order_of_verbs_shows_what_the_model_says(shard: int, tmp_path) -> None:
+    _folder["store"] = str(tmp_path / "store.db")
+    _counted.clear()
+
+    class Shard(Lifecycle):
+        """A machine of its own name: a fixed seed is derived from it."""
+
+    Shard.__qualname__ = Shard.__name__ = f"Lifecycle{shard}"
+    run_state_machine_as_test(
+        Shard,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=STEPS,
+            deadline=None,
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    assert _counted["rules"] >= RULES_MIN
