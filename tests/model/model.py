@@ -137,7 +137,7 @@ class Workflow:
         return not any(seq <= content.watermark for seq in self.abandoned_since(generation))
 
     def abandoned_since(self, generation: int) -> set[int]:
-        return {seq for seq in self.abandoned if self._abandoned_at[seq] > generation}
+        return {seq for seq in self.abandoned if self._abandoned_at[seq] >= generation}
 
     _abandoned_at: dict[int, int] = field(default_factory=dict)  # event -> the generation at which it was left
 
