@@ -32,6 +32,7 @@ class SqlLog:
         self._workflow = scope.workflow
         self._head_rows = session.rows("head")  # the first statement: from here on the snapshot stands
         self._head: WorkflowHead | None = None
+        self._rewound = any(row[1 + _COLUMNS.index("branch")] for row in self._head_rows)  # asked for each event
         self._ranges: list[AbandonedRange] | None = None
 
     def head(self) -> WorkflowHead:
@@ -53,6 +54,7 @@ class SqlLog:
     def set_head(self, head: WorkflowHead) -> None:
         self._session.run("set_head", **{name: getattr(head, name) for name in _COLUMNS}, row_digest=self._digest(head))
         self._head = head
+        self._rewound = head.branch > 0
 
     def insert(self, events: Sequence[StoredEvent]) -> None:
         self._session.insert_events([_to_row(event) for event in events])
@@ -63,7 +65,7 @@ class SqlLog:
 
     def _to_event(self, row: Row) -> StoredEvent:
         seq, key, record, codec, body, salt, digest, chain, abandoned_by = row
-        if abandoned_by is not None or self.head().branch:
+        if self._rewound or abandoned_by is not None:
             self._check_mark(seq, abandoned_by)
         if body is not None and codec != PLAIN:
             body = decompress(codec, body, f"event {seq} of {self._workflow!r}", record)
