@@ -1108,3 +1108,28 @@ def test_rewind_refused(answer: Any, run: Run, where: tuple[object, ...]) -> Non
     answer("rewind", 2, "--by", "ada", "--why", "x")
     assert run("rewind", *where, "--by", "ada", "--why", "x").exit_code == 2
     assert len(answer("lineage")["entries"]) == 1
+
+
+def test_fork_begins_another_workflow(answer: Any, run: Run) -> None:
+    for number in range(1, 5):
+        run("append", "--text", f"turn {number} of bucket-77a{number}", "--key", f"k{number}", "--workflow", "w")
+    forked = answer("fork", "x", "--at", 2, "--by", "ada", "--why", "another way")
+    assert (forked["forked"], forked["parent"], forked["revision"], forked["lineage_seq"]) == ("x", "w", 2, 1)
+    run("append", "--text", "mine", "--key", "k3", "--workflow", "x")
+    assert "mine" in run("context", "--workflow", "x").stdout
+    assert "turn 3" not in run("context", "--workflow", "x").stdout
+    assert [hit["seq"] for hit in answer("recall", "bucket-77a1", "--workflow", "x")["hits"]] == [1]
+    (entry,) = answer("lineage", "--workflow", "x")["entries"]
+    assert (entry["kind"], entry["by"], entry["why"]) == ("fork", "ada", "another way")
+    assert "'y' begins behind event 4" in run("fork", "y", "--by", "ada", "--why", "x", "--workflow", "w").stdout
+    assert run("verify").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "where", [("x", "--at", 5), ("x", "--at", 0), ("w",), ("taken",), ("",), (), ("x", "--by", " ")]
+)
+def test_fork_refused(answer: Any, run: Run, where: tuple[object, ...]) -> None:
+    run("append", "--text", "turn 1", "--workflow", "w")
+    answer("fork", "taken", "--by", "ada", "--why", "x")
+    assert run("fork", "--workflow", "w", "--by", "ada", "--why", "x", *where).exit_code == 2
+    assert answer("verify")["workflows"] == 2

@@ -6,19 +6,18 @@ from typing import Annotated, Final
 
 import typer
 
-from strandline.cli.command import Answer, Target, named, number
+from strandline.cli.command import Answer, Target, as_usage, named, number
 from strandline.cli.output import count, pick
+from strandline.cli.revert import By, Why
 
 Name = Annotated[str, typer.Argument(metavar="NAME", parser=named("workflow"), help="The new workflow.")]
 At = Annotated[int | None, typer.Option(metavar="N", parser=number(1), help="The last event to share.  [default: now]")]
-By = Annotated[str, typer.Option(metavar="NAME", help="Who decides it.")]
-Why = Annotated[str, typer.Option(metavar="TEXT", help="The reason, for the lineage.")]
 _FIELDS: Final = "parent revision lineage_seq facts watermarks"
 
 
 def fork(target: Target, name: Name, by: By, why: Why, at: At = None) -> Answer:
     """Begin a new workflow from the state of one at an event; both go on by themselves."""
-    with target.open() as workflow:
+    with target.open() as workflow, as_usage():
         forked = workflow.fork(at, name, by=by, why=why)
     return Answer(
         value={"forked": forked.workflow, **pick(forked, _FIELDS)},

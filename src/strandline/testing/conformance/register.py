@@ -85,6 +85,8 @@ class RegisterLaws(StoreLaws):
         with store.read(SCOPE) as tx:
             assert tx.register.newest(FactKind.APPROVAL, "deploy") == other
             assert tx.register.newest(FactKind.APPROVAL, "ship") == sibling
+            by_seq = [tx.register.newest(FactKind.APPROVAL, "deploy", through) for through in range(7)]
+            assert by_seq == [None, first, first, second, other, other, other]
             assert tx.register.newest(FactKind.ISSUE, "deploy") == issue
             assert tx.register.newest(FactKind.ISSUE, "ship") is None
             assert tx.register.newest(FactKind.APPROVAL, "Deploy") is None
