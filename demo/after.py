@@ -51,7 +51,8 @@ def refuse(run: Run) -> None:
             log.recover([ref], budget=max(DEFAULT_BUDGET, run.whole_tokens))
         except strandline.SummaryReconciliationError as error:
             _look_up(run, step, log, ref, error)
-            step.check("recovery failed closed: nothing was written", len(log.lineage()) == entries)
+            step.check("recovery failed closed: nothing was overwritten", len(log.lineage()) == entries)
+            _answer(run, step, log, error)
         else:
             step.check(f"recovery refuses to go on without {one_line(ref, REF_CHARS)}", False)
 
@@ -72,6 +73,19 @@ def _look_up(
         run.story.refusal = Refusal(
             ref=ref, error=error, seq=hit.seq, kind=hit.kind.value, actor=hit.actor, text=hit.text
         )
+
+
+def _answer(run: Run, step: Step, log: strandline.Workflow, error: strandline.SummaryReconciliationError) -> None:
+    """Show that the summary is not compacted while the case is open, then close the case."""
+    try:
+        log.compact(run.story.budget)
+    except strandline.UnreconciledSummaryError as refused:
+        step.check("while the case is open, this summary is not compacted", refused.case_id == error.case_id)
+    else:
+        step.check("while the case is open, this summary is not compacted", False)
+    if error.case_id is not None:
+        case = log.reconcile(error.case_id, strandline.Abandon(), by="demo", why="the demo goes on without it")
+        step.say(f"the case is answered by {case.by!r} with {case.answer}, as lineage {case.answered_seq} says")
 
 
 def compact_again(run: Run) -> None:

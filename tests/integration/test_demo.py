@@ -103,7 +103,7 @@ def test_the_store_that_it_leaves_holds_what_it_printed(
         assert (context.generation, context.revision) == (2, 180)
         assert db.verify().ok
         kinds = [entry.kind.value for entry in log.lineage()]
-    assert kinds == ["compaction", "checkpoint", "restore", "compaction", "replay"]
+    assert kinds == ["compaction", "checkpoint", "restore", "answer", "compaction", "replay"]
 
 
 def test_the_page_needs_no_network_and_runs_one_script_of_its_own(

@@ -266,6 +266,7 @@ READS = {
     "permit": lambda wf: wf.permits(),
     "approval_use": ask_again,
     "effect": lambda wf: wf.effects(),
+    "case_file": lambda wf: wf.cases(include_answered=True),
 }
 """The read that uses a row of each table. Jobs are read by the next claim; names by nothing but their own lookup."""
 

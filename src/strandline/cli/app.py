@@ -18,8 +18,8 @@ from strandline.cli.compact import compact
 from strandline.cli.compare import compare
 from strandline.cli.context import context
 from strandline.cli.doctor import doctor
-from strandline.cli.effects import effects
 from strandline.cli.drill import drill
+from strandline.cli.effects import effects
 from strandline.cli.failures import INTERRUPTED, report
 from strandline.cli.fork import fork
 from strandline.cli.guard import guard

@@ -253,6 +253,8 @@ def store_failure(
             tx.jobs.set_candidate_state(attempt.candidate_id, ends)
             case_id = _ask_about(env, tx, attempt.candidate_id, ends)
         _release(tx, attempt)
+    if case_id is not None:
+        env.emit("case", {"scope": str(env.scope), "case_id": case_id, "error": failure.value})
     return case_id
 
 
