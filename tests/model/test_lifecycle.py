@@ -29,7 +29,7 @@ from strandline.engine.flow import Done, Summarize, advance
 from strandline.model.candidate import Draft
 from strandline.model.event import EventKind
 from strandline.testing import SeededEntropy, VirtualClock
-from tests.model.model import Checkpoint, Event, Workflow, World
+from tests.model.model import Checkpoint, Content, Event, Workflow, World
 from tests.unit.test_engine_stage import WHOLE, quiet, transaction
 
 EXAMPLES: Final = 100  # of each of SHARDS, with STEPS rules each
@@ -207,9 +207,11 @@ class Lifecycle(RuleBasedStateMachine):
         self.basis[self.name] = self.wf.context(WHOLE)
 
     @precondition(lambda self: self.name in self.basis)
-    @rule()
-    def checkpoint(self) -> None:
+    @rule(fresh=st.booleans())
+    def checkpoint(self, fresh: bool) -> None:
         """A state is stamped only while the generation that it was made from is the view's (I14)."""
+        if fresh:
+            self.read()
         basis, number = self.basis[self.name], next(self.numbers)
         try:
             made = self.wf.checkpoint({"number": number}, number, basis=basis)
@@ -312,7 +314,7 @@ class Lifecycle(RuleBasedStateMachine):
     def rewind(self, data: st.DataObject) -> None:
         """What is left is in no context any more; revocations are not given back (C22)."""
         model = self.model
-        to = data.draw(st.integers(0, model.revision))
+        to = data.draw(st.integers(0, model.revision) | st.integers(max(0, model.revision - 5), model.revision))
         live = {event.seq for event in model.live}
         allowed = (to == 0 or to in live) and any(seq > to for seq in live)
         lost = model.lost_grants(to)
@@ -357,7 +359,7 @@ class Lifecycle(RuleBasedStateMachine):
         with transaction(self.db, self.wf) as tx:
             head = tx.views.get("main")
         if head is not None and head.generation:
-            made.contents[head.generation] = type(made.content)(head.summary_no, head.watermark)
+            made.contents[head.generation] = Content(head.summary_no, head.watermark)
             made.moved_at = head.moved_lineage_seq
 
     @precondition(lambda self: len(self.models) > 1)
