@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from strandline.codec import record_digest
 from strandline.engine.ancestry import compose
+from strandline.engine.cases import check_cases_whole
 from strandline.engine.environment import Environment, check_author, check_whole
 from strandline.engine.lineage import add_entry, next_seq
 from strandline.engine.reading import abandoned_of, check_register_whole, check_summary, find_view, read_one
@@ -95,6 +96,7 @@ class _Fork:
         """Write the fork's head, what holds there, its summaries and its lineage."""
         tx, parent, seq = self._tx, self._parent, self._seq
         check_register_whole(parent)
+        check_cases_whole(parent)  # a missing one might block the summary that is taken over (I11)
         last = read_one(parent, seq, self._env.scope.workflow)
         ranges = [left for left in self._left.ranges if left.through_seq <= seq]
         facts = carried(parent.register.as_of(seq), seq)
