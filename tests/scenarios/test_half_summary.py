@@ -33,9 +33,9 @@ def test_the_figures_are_those_of_the_incident(got: dict[str, Any]) -> None:
 
 
 def test_while_it_hangs_nobody_reads_a_word_of_it(got: dict[str, Any]) -> None:
-    assert got["while it hangs, the summary that is read covers events 1 to"] == 150
-    assert got["while it hangs, events verbatim behind it"] == "151–180"
-    assert got["while it hangs, a context holds words of the half summary"] is False
+    assert got["default: while it hangs, the summary that is read covers events 1 to"] == 150
+    assert got["default: while it hangs, events verbatim behind it"] == "151–180"
+    assert got["default: while it hangs, a context holds words of the half summary"] is False
 
 
 def test_strict_refuses_175_and_activates_180(got: dict[str, Any]) -> None:
@@ -45,7 +45,7 @@ def test_strict_refuses_175_and_activates_180(got: dict[str, Any]) -> None:
 
 
 def test_by_default_175_is_activated_with_the_tail_behind_it(got: dict[str, Any]) -> None:
-    assert got["default: what the first attempt failed of"] == ["the summarizer gave no draft within 4 s"]
+    assert got["default: what the first attempt failed of"] == "the summarizer gave no draft within 4 s"
     assert got["default: the summary covers events 1 to"] == 175
     assert got["default: events verbatim behind it"] == "176–180"
 
@@ -55,3 +55,11 @@ def test_what_comes_late_leaves_no_trace_and_nothing_is_lost(got: dict[str, Any]
         assert got[f"{mode}: the late summary moved the pointer"] is False
         assert got[f"{mode}: places in the store that hold words of it"] == 0
         assert got[f"{mode}: events lost of 180"] == 0
+
+
+def test_the_publisher_acts_on_events_and_once(got: dict[str, Any]) -> None:
+    assert got["default: while the issue is open, the publisher gets a permit"] is False
+    assert got["default: publications while the issue was open"] == 0
+    assert got["default: the permit then is"] == "granted"
+    assert got["default: it publishes twice, which is answered as"] == "ran, replayed"
+    assert got["default: publications then"] == 1

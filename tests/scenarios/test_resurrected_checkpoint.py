@@ -51,5 +51,11 @@ def test_no_fact_changes_sides(got: dict[str, Any], fact: str) -> None:
 
 
 def test_a_checkpoint_of_after_the_compaction_is_restored(got: dict[str, Any]) -> None:
-    assert got["a checkpoint of after the compaction gives"] == "restore"
-    assert got["of turn"] == 6
+    assert got["control: recovery answers"] == "restore"
+    assert got["control: of turn"] == 6
+    assert got["control: with the state"] == {"step": 2_039}
+
+
+def test_a_damaged_summary_is_not_replaced_in_silence(got: dict[str, Any]) -> None:
+    assert got["damage: recovery raises"] == "SummaryReconciliationError"
+    assert got["damage: for the reason"] == "corrupt_summary"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 COLUMNS_MIN: Final = 60
 COLUMNS_MAX: Final = 100
-_LABEL: Final = 14  # columns of the left edge with what stands there
+_EDGE: Final = 16  # columns of the left edge, where labels stand
 
 
 class Story:
@@ -28,17 +28,29 @@ class Story:
         self._columns = max(COLUMNS_MIN, min(COLUMNS_MAX, shutil.get_terminal_size().columns))
         self._begun = time.monotonic()
         self._told = 0
+        self._scene = ""
 
     def begin(self, title: str, what: str) -> None:
         """Begin an incident."""
         self._told += 1
-        emit_line([("" if self._told == 1 else "\n", ""), (f"{title.upper()} ".ljust(self._columns, "─"), "cyan")])
-        self._say("", what)
+        self._scene = ""
+        if self._told > 1:
+            emit_line([])
+        emit_line([(f"{title.upper()} ".ljust(self._columns, "─"), "cyan")])
+        for line in self._wrapped(what, self._columns):
+            emit_line([(line, "")])
 
     def half(self, title: str, what: str) -> None:
         """Begin its unprotected or its protected half."""
+        self._scene = ""
         emit_line([])
-        emit_line([(f"  {title}", "bold"), (f": {what}", "")])
+        emit_line([(f"  {title}", "bold"), (f" · {what}", "dim")])
+
+    def scene(self, name: str, what: str) -> None:
+        """Begin a scene."""
+        self._scene = f"{name}: "
+        emit_line([])
+        emit_line([(f"  {name}", "bold"), (f" · {what}", "dim")])
 
     def step(self, when: str, what: str) -> None:
         """Say what happened."""
@@ -50,10 +62,11 @@ class Story:
 
     def check(self, check: Check) -> None:
         """Say whether a promise was kept."""
+        name = f"{check.name.removeprefix(self._scene)}: "
         if check.ok:
-            self._say("ok", f"{check.name}: {_shown(check.got)}", "green")
+            self._say("ok", name + _shown(check.got), "green", dim_chars=len(name))
         else:
-            self._say("FAILED", f"{check.name}: {_shown(check.got)}, expected {_shown(check.expected)}", "red")
+            self._say("FAILED", f"{name}{_shown(check.got)}, expected {_shown(check.expected)}", "red")
 
     def waiting(self, what: str) -> AbstractContextManager[object]:
         """Show that something takes its time."""
@@ -61,21 +74,28 @@ class Story:
 
     def end(self, incidents: Sequence[Incident], kept: Path | None) -> None:
         """Say what all of it came to."""
-        checks = [check for incident in incidents for check in incident.checks]
-        held = sum(check.ok for check in checks)
-        ok = all(incident.ok for incident in incidents)
         emit_line([])
-        seconds = time.monotonic() - self._begun
-        verdict = f"{held} of {count(len(checks), 'promise')} kept, in {seconds:.0f} s"
-        emit_line([(verdict, "green" if ok else "red")])
+        emit_line([("─" * self._columns, "cyan")])
+        width = max(len(incident.name) for incident in incidents)
+        for incident in incidents:
+            harm = ("corrupted", "red") if incident.naive.get("corrupted") is True else ("unharmed", "yellow")
+            held, asked = sum(check.ok for check in incident.checks), len(incident.checks)
+            kept_all = (f"{held} of {count(asked, 'promise')} kept", "green" if held == asked else "red")
+            emit_line([(f"  {incident.name.ljust(width)}   without: ", ""), harm, ("   with: ", ""), kept_all])
+        emit_line([(f"  in {time.monotonic() - self._begun:.0f} s", "dim")])
         if kept is not None:
-            emit_line([(f"The stores and files are in {kept}", "")])
+            emit_line([(f"  the stores and files are in {kept}", "")])
 
-    def _say(self, label: str, text: str, style: str = "") -> None:
-        lines = textwrap.wrap(text, self._columns - _LABEL - 2, break_on_hyphens=False) or [""]
-        for number, line in enumerate(lines):
-            mark = f"  {label}".ljust(_LABEL + 2) if number == 0 else " " * (_LABEL + 2)
-            emit_line([(mark, style or "dim"), (line, "")])
+    def _say(self, label: str, text: str, style: str = "cyan", *, dim_chars: int = 0) -> None:
+        """Print a text behind its label; so many characters of it are no news, and dim."""
+        mark = f"  {label}".ljust(_EDGE)
+        for line in self._wrapped(text, self._columns - _EDGE):
+            dim = max(0, min(dim_chars, len(line)))
+            emit_line([(mark, style), (line[:dim], "dim"), (line[dim:], "")])
+            mark, dim_chars = " " * _EDGE, dim_chars - len(line) - 1
+
+    def _wrapped(self, text: str, columns: int) -> list[str]:
+        return textwrap.wrap(text, columns, break_on_hyphens=False)
 
 
 class Silent:
@@ -85,6 +105,9 @@ class Silent:
         """Say nothing."""
 
     def half(self, title: str, what: str) -> None:
+        """Say nothing."""
+
+    def scene(self, name: str, what: str) -> None:
         """Say nothing."""
 
     def step(self, when: str, what: str) -> None:
@@ -108,4 +131,6 @@ def _shown(value: object) -> str:
         return "none"
     if isinstance(value, list):
         return ", ".join(map(_shown, value)) or "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {_shown(item)}" for name, item in value.items())
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -121,7 +121,7 @@ def _ready(text: str, style: str, stream: TextIO | None) -> str:
     encoding = _encoding(stream)
     text = printable(text).encode(encoding, "backslashreplace").decode(encoding)
     unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    if not style or unwanted or stream is None or not stream.isatty():
+    if not style or not text or unwanted or stream is None or not stream.isatty():
         return text
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 

@@ -5,10 +5,13 @@ It does what the drill asks of it, by the public API only.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Final, cast
 
 import strandline as sl
@@ -84,6 +87,7 @@ class Agent:
         self._remote = Remote(int(port))
         self._summarizer = EndpointSummarizer(self._remote)
         self._bucket = ""
+        self._statuses: set[int] = set()  # that the service answered
 
     def set_clock(self, at_us: int) -> dict[str, object]:
         """Set the wall clock."""
@@ -138,10 +142,18 @@ class Agent:
         made = self._wf.checkpoint(state, turn, basis=self._wf.basis())
         return {"lineage_seq": made.lineage_seq}
 
-    def recover(self, needs: Sequence[str] = (), budget: int = BUDGET) -> dict[str, object]:
+    def register(self, turn: int, name: str, file: str) -> dict[str, object]:
+        """Register a file, which holds another tool's state, as a checkpoint."""
+        digest = f"sha256:{hashlib.sha256(Path(file).read_bytes()).hexdigest()}"
+        made = self._wf.register_checkpoint(file, digest, turn, basis=self._wf.basis(), name=name)
+        return {"in_flight": made.in_flight}
+
+    def recover(self, needs: Sequence[str] = (), budget: int = BUDGET, name: str = "main") -> dict[str, object]:
         """Recover, for a next turn that needs these references."""
         try:
-            found = self._wf.recover(needs, budget=budget, prior_state=True)
+            found = self._wf.recover(
+                needs, budget=budget, name=name, prior_state=True, load=lambda file: Path(file).read_bytes()
+            )
         except sl.StrandlineError as error:
             return _failed(error)
         return {
@@ -151,6 +163,7 @@ class Agent:
             "stale_turn": found.prior_state.turn if found.prior_state else None,
             "generation": found.generation,
             "lineage_seq": found.lineage_seq,
+            "checkpoint_seq": found.checkpoint_seq,
             "tokens": found.context.tokens,
             "since": sum(part.since_checkpoint for part in found.context.parts),
         }
@@ -160,21 +173,25 @@ class Agent:
         self._bucket = bucket or self._bucket
         for turn in range(first, last + 1):
             self._turn(turn)
-        return {"bucket": self._bucket}
+        return {"bucket": self._bucket, "statuses": sorted(self._statuses)}
+
+    def create(self, key: str, subject: str, wanted: dict[str, object]) -> dict[str, object]:
+        """Create a bucket: an effect, which runs once."""
+        run = partial(self._remote.create_bucket, wanted)
+        done = self._wf.effect(key, "create_bucket", wanted, run, subject=subject, actor="writer")
+        return {"kind": done.kind, "bucket": cast("dict[str, object]", done.result)["bucket"]}
 
     def _turn(self, turn: int) -> None:
         call = f"call-{turn}"
         if turn == 1:
             self._wf.append(sl.message("user", "Write a report a turn into one bucket.", actor="lead"))
-            self._wf.append(sl.tool_call(call, "create_bucket", material.BUCKET_WANTED, actor="writer"))
-            made = self._remote.create_bucket(material.BUCKET_WANTED)
-            self._bucket = str(made["bucket"])
-            self._wf.append(sl.tool_result(call, made, actor="writer"))
+            self._bucket = str(self.create("reports-bucket", "reports", material.BUCKET_WANTED)["bucket"])
             return
         name = f"report-{turn}.json"
         self._wf.append(sl.message("assistant", material.report_text(turn), actor="writer"))
         self._wf.append(sl.tool_call(call, "put_object", {"name": name}, actor="writer"))
         status = self._remote.put(self._bucket, name)
+        self._statuses.add(status)
         self._wf.append(sl.tool_result(call, f"{status}: {name} is stored", actor="writer"))
 
 

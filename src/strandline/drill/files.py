@@ -12,7 +12,7 @@ import strandline
 from strandline.codec import unfold
 
 _TORN_AT: Final = 64
-_TORN_BYTES: Final = 32
+TORN_BYTES: Final = 32
 
 
 def copy_store(store: Path, to: Path) -> None:
@@ -62,7 +62,7 @@ def damage_summary(store: Path) -> int:
         db.execute("PRAGMA journal_mode = DELETE")  # so that all stands in the one file
         ((stored,),) = db.execute("SELECT text FROM segment ORDER BY through_seq DESC LIMIT 1")
     data = bytearray(store.read_bytes())
-    at = data.index(bytes(stored[_TORN_AT : _TORN_AT + _TORN_BYTES]))
-    data[at : at + _TORN_BYTES] = bytes(_TORN_BYTES)
+    at = data.index(bytes(stored[_TORN_AT : _TORN_AT + TORN_BYTES]))
+    data[at : at + TORN_BYTES] = bytes(TORN_BYTES)
     store.write_bytes(data)
     return at

@@ -8,6 +8,8 @@ from typing import Final
 import strandline as sl
 
 BUCKET_WANTED: Final[dict[str, object]] = {"name": "reports", "region": "eu"}
+ARCHIVE_WANTED: Final[dict[str, object]] = {"name": "archive", "region": "eu", "request_id": "req-0001"}
+ARCHIVE_AGAIN: Final[dict[str, object]] = {"request_id": "req-0002", "region": "eu", "name": "archive"}
 
 
 def report_text(turn: int) -> str:

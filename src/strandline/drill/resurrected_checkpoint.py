@@ -17,7 +17,7 @@ from strandline.drill.stage import Stage
 
 NAME: Final = "resurrected-checkpoint"
 TITLE: Final = "The resurrected checkpoint"
-WHAT: Final = "A write damages the memory. The newest checkpoint, by the clock, is of before the last compaction."
+WHAT: Final = "A write damages the memory; by the clock, the newest checkpoint is an old one."
 WORKFLOW: Final = "refactoring"
 BUDGET: Final = 12_000  # tokens
 HOURS: Final = 5
@@ -55,7 +55,7 @@ def naive(stage: Stage) -> None:
     first_kept = agent.ask("holds", texts=list(FACTS))
     stage.step(
         f"{COMPACTED_AT:%H:%M}",
-        f"the clock is set back an hour; compaction: {done['before']} lines become {done['after']}, about "
+        f"the clock is set back an hour; compaction: {done['before']:,} lines become {done['after']}, about "
         f"{BUDGET:,} tokens; kept: {_kept(first_kept)}; checkpoint {names[-1]}",
     )
     agent.send("save_half")
@@ -64,7 +64,8 @@ def naive(stage: Stage) -> None:
     agent = stage.start("naive", stage.folder / "agent.json", 0)
     restored = agent.ask("restore", names=names)
     stage.step(
-        "restart", f"the file is damaged; the newest checkpoint is {max(names)}: all {restored['lines']} lines are back"
+        "restart",
+        f"the file is damaged; {max(names)} is the newest checkpoint: {restored['lines']:,} lines are back",
     )
     later = range(WORKING_SET_LINES, WORKING_SET_LINES + LATER_LINES)
     agent.ask("remember", lines=[material.working_line(number) for number in later])
@@ -172,6 +173,7 @@ def _compact_again(stage: Stage, agent: Child, store: Path, compacted: sl.Contex
 
 def _restore_what_is_newer(stage: Stage, agent: Child, store: Path) -> None:
     """The positive control: a checkpoint of after the compaction is restored, whatever its clock says."""
+    stage.scene("control", "a checkpoint of after the compaction is restored")
     state = {"step": WORKING_SET_LINES + LATER_LINES - 1}
     agent.ask("checkpoint", turn=HOURS + 1, state=state)
     agent.kill()
@@ -179,10 +181,8 @@ def _restore_what_is_newer(stage: Stage, agent: Child, store: Path) -> None:
     found = agent.ask("recover", budget=BUDGET)
     with sl.open(store) as db:
         entries = _of(db).lineage()
-    stage.step(
-        f"turn {HOURS + 1}", f"a checkpoint of after the compaction; SIGKILL; recovery answers: {found.get('kind')}"
-    )
-    stage.check("a checkpoint of after the compaction gives", found.get("kind"), "restore")
+    stage.step(f"turn {HOURS + 1}", f"the agent writes a checkpoint; SIGKILL; recovery answers {found.get('kind')}")
+    stage.check("recovery answers", found.get("kind"), "restore")
     stage.check("with the state", found.get("state"), state)
     stage.check("of turn", found.get("turn"), HOURS + 1)
     order = run_of([entry.lineage_seq for entry in entries])
@@ -191,6 +191,7 @@ def _restore_what_is_newer(stage: Stage, agent: Child, store: Path) -> None:
 
 def _damage_a_copy(stage: Stage, store: Path) -> None:
     """Tear a hole into the active summary, as a foreign write would; nothing older takes its place in silence."""
+    stage.scene("damage", "a foreign write tears a hole into a copy of the store")
     copy = stage.folder / "damaged.db"
     copy_store(store, copy)
     at = damage_summary(copy)
@@ -199,8 +200,8 @@ def _damage_a_copy(stage: Stage, store: Path) -> None:
     stage.step(
         "a copy", f"bytes {at:,}– of it, in the active summary, are overwritten; recovery: {found.get('reason')}"
     )
-    stage.check("a damaged summary: recovery raises", found.get("error"), "SummaryReconciliationError")
-    stage.check("a damaged summary: the reason", found.get("reason"), "corrupt_summary")
+    stage.check("recovery raises", found.get("error"), "SummaryReconciliationError")
+    stage.check("for the reason", found.get("reason"), "corrupt_summary")
 
 
 def _of(db: sl.Strandline) -> sl.Workflow:

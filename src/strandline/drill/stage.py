@@ -29,6 +29,10 @@ class Teller(Protocol):
         """Begin its unprotected or its protected half."""
         ...
 
+    def scene(self, name: str, what: str) -> None:
+        """Begin a scene of a half; the promises that are held in it bear its name."""
+        ...
+
     def step(self, when: str, what: str) -> None:
         """Say what happened."""
         ...
@@ -55,6 +59,7 @@ class Stage:
     incident: Incident
     _children: list[Child] = field(default_factory=list)
     _remote: Remote | None = None
+    _scene: str = ""
 
     def start(self, module: str, *arguments: object) -> Child:
         """Start a process; it is ended with the stage at the latest."""
@@ -81,9 +86,14 @@ class Stage:
         """Tell what happened."""
         self.teller.step(when, what)
 
+    def scene(self, name: str, what: str) -> None:
+        """Begin a scene; the promises that follow bear its name."""
+        self._scene = f"{name}: "
+        self.teller.scene(name, what)
+
     def check(self, name: str, got: object, expected: object) -> None:
         """Hold a promise against what happened."""
-        check = Check(name=name, expected=expected, got=got)
+        check = Check(name=self._scene + name, expected=expected, got=got)
         self.incident.checks.append(check)
         self.teller.check(check)
 
