@@ -59,19 +59,3 @@ def test_ctrl_c_leaves_nothing_behind(env: dict[str, str], tmp_path: Path) -> No
     assert (process.returncode, complaint) == (130, "error: interrupted\n")
     assert list(tmp_path.iterdir()) == []
     assert processes(tmp_path) == []
-
-
-def test_the_story_fits_its_width_and_keeps_the_stores(env: dict[str, str], tmp_path: Path) -> None:
-    done = run(env, "lost-handle", "--keep", tmp_path / "kept")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert max(map(len, done.stdout.splitlines()[:-1])) <= 80  # the last line is a path
-    assert "CORRUPTED" in done.stdout
-    assert "\x1b" not in done.stdout
-    assert (tmp_path / "kept" / "lost-handle" / "agent.db").exists()
-    again = run(env, "lost-handle", "--keep", tmp_path / "kept")
-    assert (again.returncode, again.stdout) == (2, "")
-    assert "not empty" in again.stderr
-
-
-def test_an_incident_that_is_none(env: dict[str, str]) -> None:
-    assert run(env, "lost-wallet").returncode == 2

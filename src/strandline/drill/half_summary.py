@@ -86,9 +86,10 @@ def _strict(stage: Stage, remote: Remote, begun: Path) -> None:
     store = stage.folder / "strict.db"
     copy_store(begun, store)
     agent = stage.start("agent", store, WORKFLOW, remote.port)
-    _compact_while_others_append(stage, remote, agent, store, strict=True)
-    with stage.teller.waiting(f"the summarizer hangs; the deadline is {DEADLINE_S:g} s"):
-        refused = agent.hear()
+    with sl.open(store) as db:
+        _compact_while_others_append(stage, remote, agent, _of(db), strict=True)
+        with stage.teller.waiting(f"the summarizer hangs; the deadline is {DEADLINE_S:g} s"):
+            refused = agent.hear()
     stage.step(
         f"{DEADLINE_S:g} s",
         f"the summary through {ASKED_SEQ} is refused; {str(refused['reason']).removeprefix('strict: ')}",
@@ -110,8 +111,8 @@ def _default(stage: Stage, remote: Remote, begun: Path) -> None:
     store = stage.folder / "default.db"
     copy_store(begun, store)
     agent = stage.start("agent", store, WORKFLOW, remote.port)
-    _compact_while_others_append(stage, remote, agent, store, strict=False)
     with sl.open(store) as db:
+        _compact_while_others_append(stage, remote, agent, _of(db), strict=False)
         _look_while_it_hangs(stage, _of(db))
         published = remote.calls().get(PUBLISHING, 0)
         denied = _ask(_of(db))
@@ -167,14 +168,13 @@ def _publish(stage: Stage, remote: Remote, store: Path, published: int) -> None:
     stage.check("publications then", remote.calls().get(PUBLISHING, 0) - published, 1)
 
 
-def _compact_while_others_append(stage: Stage, remote: Remote, agent: Child, store: Path, *, strict: bool) -> None:
+def _compact_while_others_append(stage: Stage, remote: Remote, agent: Child, wf: sl.Workflow, *, strict: bool) -> None:
     """Start the compaction; when its summarizer hangs, let the other agents go on."""
     remote.let_next_summary_hang()
     agent.send("compact", budget=BUDGET, through=ASKED_SEQ, strict=strict, deadline_s=DEADLINE_S)
     if not remote.wait_until_it_hangs():
         raise DrillError(f"the summarizer was not asked: {agent.hear()}")
-    with sl.open(store) as db:
-        _of(db).append(material.review_events(ASKED_SEQ + 1, LAST_SEQ))
+    wf.append(material.review_events(ASKED_SEQ + 1, LAST_SEQ))
     stage.step(
         "0 s",
         f"compaction to {BUDGET:,} tokens through {ASKED_SEQ}; the summarizer hangs half-way; "

@@ -25,7 +25,6 @@ class NaiveAgent:
     def __init__(self, file: str, port: str) -> None:
         self._file, self._remote = Path(file), Remote(int(port))
         self._bucket: str | None = None
-        self._cited: dict[str, int] = {}
         self.turn, self.summary, self.history = 0, list[str](), list[str]()
 
     def _load(self, file: Path) -> None:
@@ -94,9 +93,8 @@ class NaiveAgent:
             name = f"report-{self.turn}.json"
             if self.turn <= 20 or self.turn % 1_000 == 0:
                 self._remote.put(self._bucket, name)
-            self._cited[self._bucket] = self._cited.get(self._bucket, 0) + 1
             self.history.append(f"turn {self.turn}: wrote {name}, {self.turn * 37 % 901} rows")
-        return {"turn": self.turn, "bucket": self._bucket, "cited": self._cited}
+        return {"turn": self.turn, "bucket": self._bucket}
 
     def publish(self, unless: str) -> dict[str, object]:
         """Publish, unless the memory speaks of an open issue."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 def run_of(numbers: Sequence[int]) -> str:
     """Return numbers that follow each other as their first and last, others one by one."""
-    if numbers and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+    if len(numbers) > 1 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
         return f"{numbers[0]}–{numbers[-1]}"
     return ", ".join(map(str, numbers)) or "none"
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import strandline as sl
 from strandline.drill import material
-from strandline.drill.files import copy_store, damage_summary
+from strandline.drill.files import TORN_BYTES, copy_store, damage_summary
 from strandline.drill.material import APPROACH, COMMIT, LATER_LINES, RULE, WORKING_SET_LINES, WORKING_SET_TOKENS
 from strandline.drill.process import Child
 from strandline.drill.report import run_of
@@ -198,7 +198,8 @@ def _damage_a_copy(stage: Stage, store: Path) -> None:
     agent = stage.start("agent", copy, WORKFLOW, 0)
     found = agent.ask("recover", budget=BUDGET)
     stage.step(
-        "a copy", f"bytes {at:,}– of it, in the active summary, are overwritten; recovery: {found.get('reason')}"
+        f"byte {at:,}",
+        f"{TORN_BYTES} bytes of the active summary are overwritten; recovery raises, and takes nothing older instead",
     )
     stage.check("recovery raises", found.get("error"), "SummaryReconciliationError")
     stage.check("for the reason", found.get("reason"), "corrupt_summary")

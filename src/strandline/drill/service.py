@@ -21,8 +21,8 @@ from typing import Final
 from strandline.drill.process import say
 
 HOST: Final = "127.0.0.1"
-CALL_TIMEOUT_S: Final = 20.0
-HANG_WITHIN_S: Final = 10.0
+CALL_TIMEOUT_S: Final = 60.0
+HANG_WITHIN_S: Final = 30.0
 HALF_MARK: Final = "HALF-DRAFT-5f3c"  # begins a summary that will not be finished, so that it can be looked for
 
 
