@@ -98,10 +98,12 @@ def test_readme_example_prints_what_the_page_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (body,) = blocks(ROOT / "README.md", "python")
-    exec(compile(body, "README.md", "exec"), {})
-    printed = next(text for text in blocks(ROOT / "README.md", "text") if text.startswith("activated"))
-    assert capsys.readouterr().out == printed
+    namespace: dict[str, object] = {}
+    bodies, shown = blocks(ROOT / "README.md", "python"), blocks(ROOT / "README.md", "text")
+    assert len(bodies) == len(shown) == 2
+    for body, printed in zip(bodies, shown, strict=True):
+        exec(compile(body, "README.md", "exec"), namespace)
+        assert capsys.readouterr().out == printed
 
 
 @pytest.mark.parametrize("page", sorted({page for page, _ in command_lines()}), ids=page_id)
