@@ -16,7 +16,6 @@ from strandline import limits
 from strandline.engine.claim import claim
 from strandline.engine.plan_job import Order, plan_job
 from strandline.engine.revert import revert_in
-from strandline.model.effect import Effect, EffectState
 from strandline.summarizers import as_summarizer
 from tests.unit.test_engine_stage import (
     WHOLE,
@@ -294,39 +293,23 @@ def test_a_job_delivered_again_finds_that_its_summary_was_reverted(wf):
 def test_it_lists_what_was_made_from_the_generations_left_behind(db, wf):
     """C17: by their basis; what was made from a good one, or says nothing of it, is not listed."""
     grow(wf, 1)
-    wf.append(strandline.note("from the good one", actor="bea"), basis=wf.context())
+    good = wf.context()
+    wf.append(strandline.note("from the good one", actor="bea"), basis=good)
     wf.append(talk(6, start=500))
     wf.compact(BUDGET, quiet)
     bad = wf.context()
     said = wf.append(strandline.decision("drop the budget", actor="ada"), basis=bad)
     made = wf.append(strandline.artifact("report", "art-77", actor="bot"), basis=bad)
     wf.append(strandline.note("nobody knows from what"))
-    wf.checkpoint({}, 7, basis=wf.context(), name="planner")
-    with transaction(db, wf, write=True) as tx:
-        head = tx.log.head()
-        for number, basis in enumerate((bad.basis, replace(bad.basis, generation=1), None)):
-            tx.effects.add(
-                Effect(
-                    key=f"pay-{number}",
-                    tool="pay",
-                    subject=None,
-                    fingerprint="f",
-                    state=EffectState.DONE,
-                    attempt=1,
-                    workflow=wf.name,
-                    call_seq=said.seq,
-                    intended_us=number,
-                    basis=basis,
-                    actor="bot",
-                )
-            )
-        tx.log.set_head(replace(head, effects=3))
+    kept = wf.checkpoint({}, 7, basis=wf.context(), name="planner")
+    paid = wf.effect("pay-0", "pay", {"order": 7}, lambda: "paid", basis=bad, actor="bot")
+    wf.effect("pay-1", "pay", {"order": 8}, lambda: "paid", basis=good, actor="bot")
     done = wf.revert(1, **WHO)
     assert [(found.kind, found.name, found.seq, found.actor) for found in done.acted_on] == [
-        ("effect", "pay-0", said.seq, "bot"),
+        ("effect", "pay-0", paid.call_seq, "bot"),
         ("artifact", "report", made.seq, "bot"),
         ("event", "decision", said.seq, "ada"),
-        ("checkpoint", "planner", made.revision + 1, ""),
+        ("checkpoint", "planner", kept.revision, ""),
     ]
     assert done.acted_on_count == 4
     assert {found.basis.generation for found in done.acted_on} == {2}

@@ -52,9 +52,11 @@ def _all(env: Environment, tx: Transaction, revision: int, checkpoints: Iterable
     """Yield all that says from which context it was made: effects and permits of this workflow, events, checkpoints."""
     root, workflow = ledger(tx), env.scope.workflow
     counted = 0
+    calls: set[int] = set()  # the effects' own: each is listed once, as the effect
     for effect in root.effects.all():
         counted += 1
         if effect.basis is not None and effect.workflow == workflow:
+            calls.add(effect.call_seq)
             yield ActedOn(
                 kind=ActedOnKind.EFFECT,
                 name=effect.key,
@@ -78,7 +80,7 @@ def _all(env: Environment, tx: Transaction, revision: int, checkpoints: Iterable
             )
     _check_count("permit", counted, root.log.head().permits)
     for event in read_log(tx, revision + 1, tx.log.head().revision, workflow):
-        if event.basis is not None:
+        if event.basis is not None and event.seq not in calls:
             made = event.kind is EventKind.ARTIFACT
             yield ActedOn(
                 kind=ActedOnKind.ARTIFACT if made else ActedOnKind.EVENT,
