@@ -288,7 +288,14 @@ class ActionDeniedError(StrandlineError):
 
 
 class EffectFailedError(StrandlineError):
-    """Raised by what runs an effect: it did not happen and never will; the same key may be run again (I18)."""
+    """Raised by what runs an effect: it did not happen and never will; the same key may be run again (I18).
+
+    Attributes: key, of the effect that was settled by it; None before. An effect inside another one speaks for itself
+    only: what else the outer one did did happen.
+    """
+
+    fields = ("key",)
+    key: str | None = None
 
 
 class EffectUnknownError(StrandlineError):

@@ -168,6 +168,15 @@ def test_an_event_with_the_key_of_an_effect_is_not_taken_for_one(wf):
     assert (world.runs, wf.effects()) == (0, [])
 
 
+def test_a_result_is_not_lost_to_an_event_with_its_key(wf):
+    """I18: what ran is recorded, also when somebody else has the key of its result."""
+    wf.append(strandline.note("mine", key="effect:k:1:result"))
+    world = World()
+    ran = wf.effect("k", "t", {}, world.run)
+    again = wf.effect("k", "t", {}, world.run)
+    assert (ran.result, again.result, again.kind, world.runs) == ("bucket-7f3a", "bucket-7f3a", "replayed", 1)
+
+
 # ---------------------------------------------------------------------------------------------- it did not happen
 
 
@@ -187,6 +196,38 @@ def test_what_failed_may_be_run_again_under_its_key(db, wf):
     assert cases(wf) == []
     with pytest.raises(strandline.IdempotencyConflictError):
         wf.effect("create", "create_bucket", {}, world.run)
+
+
+def test_an_effect_inside_another_one_fails_for_itself_only(wf):
+    """I18: the outer one had done something before, and must not do it again."""
+    outer, inner = World(), World()
+    inner.error = EffectFailedError("quota")
+
+    def run():
+        outer.run()
+        return wf.effect("inner", "tag_bucket", ARGS, inner.run).result
+
+    with pytest.raises(EffectFailedError) as caught:
+        wf.effect("outer", "create_bucket", ARGS, run)
+    assert caught.value.key == "inner"
+    with pytest.raises(EffectUnknownError):
+        wf.effect("outer", "create_bucket", ARGS, run)
+    assert (outer.runs, states(wf)) == (1, {"outer": ("unknown", 1), "inner": ("failed", 1)})
+
+
+def test_one_that_inner_failures_did_not_touch_says_so_itself(wf):
+    def run():
+        try:
+            wf.effect("inner", "tag_bucket", ARGS, failing)
+        except EffectFailedError as error:
+            raise EffectFailedError("nothing was made") from error
+
+    def failing():
+        raise EffectFailedError("quota")
+
+    with pytest.raises(EffectFailedError, match="nothing was made"):
+        wf.effect("outer", "create_bucket", ARGS, run)
+    assert states(wf) == {"outer": ("failed", 1), "inner": ("failed", 1)}
 
 
 # ---------------------------------------------------------------------------------------------- unknown outcomes

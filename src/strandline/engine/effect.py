@@ -277,7 +277,8 @@ def _run(env: Environment, request: EffectRequest, effect: Effect) -> Verb[Effec
     error = told.error
     if error is None:
         return _finish(env, request, effect, told.value)
-    if isinstance(error, EffectFailedError):
+    if isinstance(error, EffectFailedError) and error.key in (None, effect.key):
+        error.key = effect.key
         _fail(env, effect, error)
         raise error
     answer, how, interrupt = yield from _ask(env, request, effect)

@@ -303,7 +303,10 @@ def record_outcome(
     """Append a result, and settle the row that is `there`; the call too, on a branch that does not hold it."""
     marks = {REPLAYED_FROM: {"workflow": there.workflow, "seq": there.call_seq}}
     named = call_key(there.key, there.attempt)
-    batch: list[NewEvent | PreparedEvent] = [result.event]
+    event = result.event
+    if tx.log.by_keys([event.new.key or ""]):  # by an event of somebody else: a result is never lost to it
+        event = replace(event, new=replace(event.new, key=late_key(env, there, event.body)))
+    batch: list[NewEvent | PreparedEvent] = [event]
     if not tx.log.by_keys([named]):
         call = read_effect_event(env, tx, there, there.call_seq, EventKind.TOOL_CALL)
         batch.insert(0, copy_of_call(there, args_of(call), marks))
@@ -313,7 +316,7 @@ def record_outcome(
         state=state,
         workflow=env.scope.workflow,
         call_seq=seqs.get(named) or tx.log.by_keys([named])[named].seq,
-        result_seq=seqs[result.event.new.key or ""],
+        result_seq=seqs[event.new.key or ""],
         settled_us=env.clock.now_us(),
     )
     settle(tx, settled, there)
