@@ -221,6 +221,14 @@ def test_no_word_of_a_summary_or_of_a_message_is_an_approval(db, wf):
     assert consume(db, wf, wf.guard("publish", REVIEW)).state == "consumed"
 
 
+def test_a_need_that_is_made_by_hand_asks_what_its_function_asks(wf):
+    """I20: a kind that is mere text must not be met by nothing."""
+    by_hand = ActionNeed(kind="approved", subject="security-review")
+    assert "is not approved" in str(denial(wf, [by_hand]))
+    wf.append(approve())
+    assert wf.guard("publish", [by_hand]).needs == (strandline.approved("security-review"),)
+
+
 @pytest.mark.parametrize(
     ("action", "needs", "more", "said"),
     [
@@ -230,7 +238,11 @@ def test_no_word_of_a_summary_or_of_a_message_is_an_approval(db, wf):
         ("x", REVIEW * 101, {}, "not 101"),
         ("x", "approved", {}, "sequence of needs"),
         ("x", ["security-review"], {}, r"needs\[0\] must be a need"),
-        ("x", [ActionNeed(kind="resolved")], {}, r"needs\[0\] has no subject"),
+        ("x", [ActionNeed(kind="resolved")], {}, r"needs\[0\]: subject must not be empty"),
+        ("x", [ActionNeed(kind="blessed", subject="security-review")], {}, "'blessed' is no kind of need"),
+        ("x", [replace(REVIEW[0], quorum=0)], {}, "quorum must be a number"),
+        ("x", [replace(REVIEW[0], granters="alice")], {}, "granters must be a sequence"),
+        ("x", [ActionNeed(kind="resolved", subject="x", author="ana")], {}, "would not make"),
         ("x", REVIEW, {"by": None}, "by must be a string"),
         ("x", REVIEW, {"by": "b" * 2_001}, "by of 2001 characters"),
         ("x", REVIEW, {"by": "\ud800"}, "UTF-8"),
@@ -252,6 +264,7 @@ def test_bad_input_is_refused_and_nothing_is_written(wf, action, needs, more, sa
         (lambda: strandline.approved("x", quorum=0), "quorum must be a number from 1 to 100"),
         (lambda: strandline.approved("x", quorum=True), "quorum"),
         (lambda: strandline.approved("x", granters="alice"), "granters must be a sequence"),
+        (lambda: strandline.approved("x", granters=[]), "granters is empty"),
         (lambda: strandline.approved("x", granters=[""]), r"granters\[0\] must not be empty"),
         (lambda: strandline.approved("x", granters=["a", "a"], quorum=2), "can't be reached: 1 of the granters"),
         (lambda: strandline.approved("x", granters=["a"], author="a"), "can't be reached: 0 of the granters"),

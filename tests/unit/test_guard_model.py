@@ -81,7 +81,7 @@ needs = st.lists(
             subjects,
             scope=scopes,
             quorum=st.integers(1, 2),
-            granters=st.sampled_from([(), ("ana", "bob", "cyd")]),
+            granters=st.sampled_from([None, ("ana", "bob", "cyd")]),
             author=st.sampled_from([None, "ana"]),
         ),
         st.builds(strandline.resolved, subjects),

@@ -63,7 +63,7 @@ def guard(
     if not approved and (quorum is not None or granters or author is not None):
         raise typer.BadParameter("it says whose approval counts; name of what", param_hint="--approved")
     with as_usage():
-        needs = [*_approvals(approved or (), quorum or 1, granters or (), author)]
+        needs = [*_approvals(approved or (), quorum or 1, granters, author)]
         needs += [strandline.resolved(subject) for subject in resolved or ()]
         needs += [strandline.no_open_issue(_some(subject)) for subject in no_open_issue or ()]
         needs += [strandline.no_open_issue()] if no_open_issues else []
@@ -84,12 +84,14 @@ def guard(
     )
 
 
-def _approvals(asked: Sequence[str], quorum: int, granters: Sequence[str], author: str | None) -> Iterator[ActionNeed]:
+def _approvals(
+    asked: Sequence[str], quorum: int, granters: Sequence[str] | None, author: str | None
+) -> Iterator[ActionNeed]:
     import strandline
 
     for text in asked:
         subject, _, scope = text.rpartition("@") if "@" in text else (text, "", "")
-        yield strandline.approved(subject, scope=scope or None, quorum=quorum, granters=granters, author=author)
+        yield strandline.approved(subject, scope=scope or None, quorum=quorum, granters=granters or None, author=author)
 
 
 def _some(subject: str) -> str:

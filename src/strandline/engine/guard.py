@@ -13,10 +13,10 @@ from strandline.engine.reading import check_basis, find_view
 from strandline.engine.stated_facts import stated_facts
 from strandline.errors import ActionDeniedError, CorruptRecordError, InvalidInputError
 from strandline.limits import NEEDS_OF_ACTION_MAX
-from strandline.model.action import ActionNeed, NeedKind, Permit, PermitState
+from strandline.model.action import ActionNeed, Permit, PermitState
 from strandline.model.event import Basis
 from strandline.model.ids import DEFAULT_VIEW
-from strandline.model.needs import checked_text
+from strandline.model.needs import checked_need, checked_text
 from strandline.ports import Transaction
 from strandline.rules.guarding import Place, StatedFact, decide_action, decide_again
 
@@ -47,14 +47,14 @@ def guard(
         InvalidInputError: no action, no need, something else than a need, a basis that never was.
         CorruptRecordError: the facts are not what was written (I4).
     """
-    _check_asked(action, needs, by)
+    checked = _check_asked(action, needs, by)
     with env.write() as tx:
         if basis is None:
             found = find_view(tx, view, str(env.scope))
             basis = Basis(view=found.name, generation=found.generation, revision=tx.log.head().revision)
         else:
             check_basis(tx, basis, str(env.scope))
-        permit = _decide(env, tx, action, tuple(needs), by, basis)
+        permit = _decide(env, tx, action, checked, by, basis)
         _keep(ledger(tx), permit)
     details = {"scope": str(env.scope), "action": action, "state": permit.state.value, "permit_id": permit.permit_id}
     env.emit("guard", details)
@@ -119,19 +119,23 @@ def list_permits(env: Environment) -> list[Permit]:
 # ---------------------------------------------------------------------------------------------- the decision
 
 
-def _check_asked(action: object, needs: object, by: object) -> None:
+def _check_asked(action: object, needs: object, by: object) -> tuple[ActionNeed, ...]:
     checked_text("action", action)
     checked_text("by", by, empty=True)
     if not isinstance(needs, Sequence) or isinstance(needs, str):
         raise InvalidInputError(f"needs must be a sequence of needs, got {type(needs).__name__}")
     if not 1 <= len(needs) <= NEEDS_OF_ACTION_MAX:
         raise InvalidInputError(f"an action has 1 to {NEEDS_OF_ACTION_MAX} needs, not {len(needs)}")
+    checked = []
     for index, need in enumerate(needs):
         if not isinstance(need, ActionNeed):
             made = "made by approved(), resolved(), no_open_issue(), in_force() or not_in_force()"
             raise InvalidInputError(f"needs[{index}] must be a need, {made}; got {type(need).__name__}")
-        if not need.subject and need.kind is not NeedKind.NO_OPEN_ISSUE:
-            raise InvalidInputError(f"needs[{index}] has no subject")
+        try:
+            checked.append(checked_need(need))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"needs[{index}]: {error.message}") from error
+    return tuple(checked)
 
 
 def _decide(

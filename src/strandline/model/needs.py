@@ -17,7 +17,7 @@ def approved(
     *,
     scope: str | None = None,
     quorum: int = 1,
-    granters: Sequence[str] = (),
+    granters: Sequence[str] | None = None,
     author: str | None = None,
 ) -> ActionNeed:
     """Need an approval of the subject that is in force.
@@ -26,14 +26,16 @@ def approved(
         subject: what was approved.
         scope: for what it must have been given; an approval without a scope is for everything.
         quorum: how many different granters there must be.
-        granters: only these may grant; (): anyone.
+        granters: only these may grant; None: anyone.
         author: whose own approval does not count.
     """
-    if isinstance(granters, str) or not isinstance(granters, Sequence):
+    if granters is not None and (isinstance(granters, str) or not isinstance(granters, Sequence)):
         raise InvalidInputError(f"granters must be a sequence of names, got {type(granters).__name__}")
+    if granters is not None and not granters:
+        raise InvalidInputError("granters is empty, so that nobody may grant; leave it out where anyone may")
     if isinstance(quorum, bool) or not isinstance(quorum, int) or not 1 <= quorum <= NEEDS_OF_ACTION_MAX:
         raise InvalidInputError(f"quorum must be a number from 1 to {NEEDS_OF_ACTION_MAX}, got {quorum!r}")
-    names = tuple(dict.fromkeys(checked_text(f"granters[{index}]", name) for index, name in enumerate(granters)))
+    names = tuple(dict.fromkeys(checked_text(f"granters[{index}]", name) for index, name in enumerate(granters or ())))
     if len(names) > NEEDS_OF_ACTION_MAX:
         raise InvalidInputError(f"{len(names)} granters; at most {NEEDS_OF_ACTION_MAX} may be named")
     eligible = len(set(names) - {author})
@@ -67,6 +69,28 @@ def in_force(subject: str) -> ActionNeed:
 def not_in_force(subject: str) -> ActionNeed:
     """Need that no constraint of the subject is in force: it never was set, or it was lifted."""
     return ActionNeed(kind=NeedKind.NOT_IN_FORCE, subject=checked_text("subject", subject))
+
+
+def checked_need(need: ActionNeed) -> ActionNeed:
+    """Return a need as the functions here make it: a `kind` that is mere text, or a quorum of 0, would ask nothing.
+
+    Raises:
+        InvalidInputError: none of them makes it.
+    """
+    makers = {NeedKind.RESOLVED: resolved, NeedKind.IN_FORCE: in_force, NeedKind.NOT_IN_FORCE: not_in_force}
+    if need.kind == NeedKind.APPROVED:
+        made = approved(
+            need.subject, scope=need.scope, quorum=need.quorum, granters=need.granters or None, author=need.author
+        )
+    elif need.kind == NeedKind.NO_OPEN_ISSUE:
+        made = no_open_issue(need.subject)
+    elif need.kind in makers:
+        made = makers[need.kind](need.subject)
+    else:
+        raise InvalidInputError(f"{need.kind!r} is no kind of need")
+    if made != need:
+        raise InvalidInputError(f"a need of kind {need.kind!r} that strandline.{made.kind.value}() would not make")
+    return made
 
 
 def checked_text(argument: str, value: object, *, empty: bool = False) -> str:
