@@ -39,15 +39,15 @@ def outside():
     return Outside()
 
 
-def publish(wf, outside, permit, key="v1", run=None):
-    return wf.effect(key, "publish", {"of": key}, run or (lambda: outside.publish(key)), permit=permit)
+def publish(wf, outside, permit, key="v1", run=None, actor=""):
+    return wf.effect(key, "publish", {"of": key}, run or (lambda: outside.publish(key)), permit=permit, actor=actor)
 
 
-def refused(wf, outside, permit, key="v1") -> str:
+def refused(wf, outside, permit, key="v1", actor="") -> str:
     """Return why the effect was refused: nothing ran, and nothing of it was written."""
     ran, revision, decided, begun = list(outside.done), wf.basis().revision, wf.permits(), wf.effects()
     with pytest.raises(strandline.ActionDeniedError) as caught:
-        publish(wf, outside, permit, key)
+        publish(wf, outside, permit, key, actor=actor)
     assert (outside.done, wf.basis().revision, wf.permits(), wf.effects()) == (ran, revision, decided, begun)
     return str(caught.value)
 
@@ -81,6 +81,34 @@ def test_a_permit_is_for_the_tool_that_it_names(wf, outside):
     permit = wf.guard("notify", [strandline.no_open_issue()])
     assert "the permit is for 'notify', not for 'publish'" in refused(wf, outside, permit)
     assert outside.done == []
+
+
+def test_who_acts_is_who_the_permit_is_for(wf, outside):
+    """C24: duties are separate when it is used, too."""
+    wf.append(approve(granter="ana"))
+    permit = wf.guard("publish", REVIEW, by="publisher")
+    assert "the permit is for 'publisher' to act, not for 'ana'" in refused(wf, outside, permit, actor="ana")
+    assert publish(wf, outside, permit, actor="publisher").kind == "ran"
+
+
+def test_a_granter_does_not_act_on_a_permit_for_nobody_by_name(wf, outside):
+    wf.append(approve(granter="ana"))
+    permit = wf.guard("publish", REVIEW)
+    assert "by 'ana' [event 1] is by the one who acts" in refused(wf, outside, permit, actor="ana")
+    assert publish(wf, outside, permit, actor="bob").kind == "ran"
+    assert wf.permits()[-1].by == ""
+
+
+def test_an_effect_that_had_a_permit_is_not_tried_again_without_one(wf, outside):
+    wf.append(approve())
+
+    def fail():
+        raise strandline.EffectFailedError("refused")
+
+    with pytest.raises(strandline.EffectFailedError):
+        publish(wf, outside, wf.guard("publish", REVIEW), run=fail)
+    assert "used its permit up" in refused(wf, outside, None)
+    assert publish(wf, outside, wf.guard("publish", REVIEW)).effect.attempt == 2
 
 
 def test_two_effects_with_one_permit(wf, outside):

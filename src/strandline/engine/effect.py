@@ -47,6 +47,7 @@ from strandline.engine.find_repeat import Window, calls_executed, effects_execut
 from strandline.engine.flow import Probe, Run, Verb
 from strandline.engine.guard import consume_permit
 from strandline.errors import (
+    ActionDeniedError,
     CorruptRecordError,
     EffectFailedError,
     EffectUnknownError,
@@ -228,8 +229,16 @@ def _intend(env: Environment, tx: Transaction, asked: _Asked, before: Effect | N
     request = asked.request
     permit_id = None
     if request.permit is not None:
-        used = consume_permit(env, tx, request.permit, effect_key=request.key, action=request.tool)
+        used = consume_permit(env, tx, request.permit, effect_key=request.key, action=request.tool, actor=request.actor)
         permit_id = used.permit_id
+    elif before is not None and before.permit_id is not None:
+        reason = f"attempt {before.attempt} used its permit up; the next one needs a permit of its own"
+        raise ActionDeniedError(
+            f"{request.tool!r} is denied: {reason}",
+            action=request.tool,
+            reasons=(reason,),
+            permit_id=before.permit_id,
+        )
     basis = request.basis or effect_basis(env, tx, request.view)
     try:
         appended = LogWriter(env, tx, basis=basis).add([call])

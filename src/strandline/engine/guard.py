@@ -64,7 +64,13 @@ def guard(
 
 
 def consume_permit(
-    env: Environment, tx: Transaction, permit: Permit | str, *, effect_key: str, action: str | None = None
+    env: Environment,
+    tx: Transaction,
+    permit: Permit | str,
+    *,
+    effect_key: str,
+    action: str | None = None,
+    actor: str = "",
 ) -> Permit:
     """Use a permit, in the transaction that records the effect's intent (I20). It settles rows and counters of the
     family's root: read its head after this call, not before, to write it.
@@ -75,6 +81,7 @@ def consume_permit(
         permit: the permit or its id; what counts is the row that is stored, not the caller's copy.
         effect_key: of the effect.
         action: what the effect does; the permit must be for it. None: that is the caller's affair.
+        actor: who does it: the one whom the permit is for, and none of its granters. "": whom the permit is for.
 
     Raises:
         ActionDeniedError: no such permit, another workflow's or action's, used already, or the facts changed.
@@ -88,12 +95,12 @@ def consume_permit(
         _check_permits_whole(book)
         unknown = f"there is no permit {permit_id!r} in this workflow or its family"
         raise ActionDeniedError(unknown, action=action or "", reasons=(unknown,), permit_id=permit_id)
-    reason = _unusable(stored, env.scope.workflow, action)
+    reason = _unusable(stored, env.scope.workflow, action, actor)
     if reason is not None:
         raise _denied(stored, (reason,), hint=_ASK_AGAIN)
     now_us = max(env.clock.now_us(), stored.decided_us)  # a clock set back makes no expired approval good again
     facts = stated_facts(env, tx, stored.needs)
-    changed = decide_again(stored, facts, _used(book, facts), now_us)
+    changed = decide_again(replace(stored, by=stored.by or actor), facts, _used(book, facts), now_us)
     if changed:
         raise _denied(stored, changed, hint=_ASK_AGAIN)
     _use_up(book, stored)
@@ -208,11 +215,13 @@ def _use_up(book: Transaction, permit: Permit) -> None:
         book.log.set_head(replace(head, approval_uses=head.approval_uses + len(permit.single_uses)))
 
 
-def _unusable(permit: Permit, workflow: str, action: str | None) -> str | None:
+def _unusable(permit: Permit, workflow: str, action: str | None, actor: str) -> str | None:
     if permit.workflow != workflow:
         return f"the permit is for workflow {permit.workflow!r}, not for {workflow!r}"
     if action is not None and permit.action != action:
         return f"the permit is for {permit.action!r}, not for {action!r}"
+    if actor and permit.by and actor != permit.by:
+        return f"the permit is for {permit.by!r} to act, not for {actor!r}"
     if permit.state is PermitState.CONSUMED:
         return f"the permit was used by the effect {permit.consumed_by!r}"
     return None if permit.state is PermitState.GRANTED else "the permit is a denial"
