@@ -11,15 +11,11 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 
 import strandline
-from strandline.engine.cases import open_case
-from strandline.engine.reading import find_view
-from strandline.model.case import CaseKind
-from strandline.model.effect import Effect, EffectState
+from strandline.model.effect import EffectState
 from strandline.testing import SeededEntropy, VirtualClock
 from tests.unit.test_engine_stage import STORES, new_workflow, open_store, quiet, seen_of, talk, transaction
 
@@ -244,23 +240,13 @@ def test_an_event_loop_has_the_same_verbs(tmp_path):
 def unknown(db):
     """A workflow with an effect of unknown outcome, its call in the log, and the case."""
     wf = new_workflow(db)
-    call = wf.append(strandline.tool_call("e1", "create_bucket", {"region": "eu"})).seq
-    with transaction(db, wf, write=True) as tx:
-        effect = Effect(
-            key="create-bucket",
-            tool="create_bucket",
-            subject=None,
-            fingerprint="f",
-            state=EffectState.UNKNOWN,
-            attempt=1,
-            workflow=wf.name,
-            call_seq=call,
-            intended_us=1,
-        )
-        tx.effects.add(effect)
-        tx.log.set_head(replace(tx.log.head(), effects=1))
-        view = find_view(tx, "main", str(wf._env.scope))
-        case = open_case(wf._env, tx, CaseKind.EFFECT_UNKNOWN, view=view, reason="died", subject=effect.key)
+
+    def breaks():
+        raise ConnectionError("cut off")
+
+    with pytest.raises(ConnectionError):
+        wf.effect("create-bucket", "create_bucket", {"region": "eu"}, breaks)
+    (case,) = wf.cases()
 
     def stored():
         with transaction(db, wf) as tx:
@@ -278,7 +264,7 @@ def test_an_effect_that_did_not_happen_is_settled(unknown, answer, state):
     """I18: only *never happened* permits another run."""
     wf, case, stored = unknown
     wf.reconcile(case, answer, **SAID)
-    assert (stored().state, stored().result_seq) == (state, None)
+    assert stored().state is state
 
 
 def test_an_effect_that_happened_gets_its_result_as_an_event(unknown):
@@ -286,7 +272,7 @@ def test_an_effect_that_happened_gets_its_result_as_an_event(unknown):
     wf, case, stored = unknown
     wf.reconcile(case, strandline.EffectDone({"bucket": "bucket-7f3a"}), **SAID)
     result = wf.events()[-1]
-    assert (result.kind, result.call_id, result.payload) == ("tool_result", "e1", {"bucket": "bucket-7f3a"})
+    assert (result.kind, result.call_id, result.payload) == ("tool_result", "create-bucket", {"bucket": "bucket-7f3a"})
     assert (stored().state, stored().result_seq) == (EffectState.DONE, result.seq)
     with pytest.raises(strandline.CaseAnsweredError):
         wf.reconcile(case, strandline.EffectDone({"bucket": "another"}), **SAID)
@@ -300,7 +286,9 @@ def test_an_effect_takes_the_result_that_the_log_holds(unknown):
     wf.append(strandline.message("user", "are you there?"))
     with pytest.raises(strandline.InvalidInputError, match="no result of the call"):
         wf.reconcile(case, strandline.ReplayFromExact(), **SAID)
-    seq = wf.append(strandline.tool_result("e1", "bucket-7f3a")).seq
+    wf.append(strandline.tool_result("create-bucket", "bucket-7f3a"))
     wf.append(strandline.message("user", "and on"))
     wf.reconcile(case, strandline.ReplayFromExact(), **SAID)
-    assert (stored().state, stored().result_seq) == (EffectState.DONE, seq)
+    assert stored().state is EffectState.DONE
+    again = wf.effect("create-bucket", "create_bucket", {"region": "eu"}, lambda: pytest.fail("it ran"))
+    assert again.result == "bucket-7f3a"
