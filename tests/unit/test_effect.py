@@ -17,7 +17,9 @@ import pytest
 import strandline
 from strandline import EffectCantTell, EffectDone, EffectFailedError, EffectNeverHappened, EffectUnknownError
 from strandline.engine.cases import list_cases
+from strandline.engine.effect import _look
 from strandline.engine.family import ledger
+from strandline.engine.flow import Told
 from strandline.model.case import CaseKind
 from strandline.testing import SeededEntropy, VirtualClock
 from tests.unit.test_engine_stage import STORES, log_of, new_workflow, open_store, talk, transaction
@@ -80,6 +82,19 @@ def crash(wf, key="create", tool="create_bucket", args=ARGS, **more):
 
 
 _KEPT = []
+
+
+def in_between(monkeypatch, work):
+    """Do something once, after the next effect has looked at the ledger and before it decides."""
+    todo = [work]
+
+    def look(env, asked):
+        seen = _look(env, asked)
+        if todo:
+            todo.pop()()
+        return seen
+
+    monkeypatch.setattr("strandline.engine.effect._look", look)
 
 
 # ---------------------------------------------------------------------------------------------- once
@@ -430,6 +445,33 @@ def forked(db, wf, at):
     with transaction(db, child, write=True) as tx:
         tx.log.set_head(replace(tx.log.head(), parent=wf.name))
     yield child
+
+
+def test_what_another_did_after_the_look_is_noticed(wf, monkeypatch):
+    world = World()
+    in_between(monkeypatch, lambda: wf.effect("create", "create_bucket", ARGS, world.run))
+    assert wf.effect("create", "create_bucket", ARGS, world.run).kind == "replayed"
+    assert world.runs == 1
+
+
+def test_an_answer_about_one_attempt_settles_no_later_one(wf):
+    """I18: the probe of attempt 1 takes long; meanwhile another process begins attempt 2 and dies."""
+    world = World()
+    crash(wf)
+
+    def probe():
+        world.probes += 1
+        if world.probes > 1:
+            return EffectCantTell()
+        other = wf._effect("create", "create_bucket", ARGS, world.run, lambda: None, None, False, None, None, "", ())
+        next(other)
+        other.send(Told(value=EffectNeverHappened()))
+        _KEPT.append(other)
+        return EffectNeverHappened()
+
+    with pytest.raises(EffectUnknownError):
+        wf.effect("create", "create_bucket", ARGS, world.run, probe)
+    assert (world.runs, states(wf)) == (0, {"create": ("unknown", 2)})
 
 
 def test_a_family_of_forks_shares_one_ledger(db, wf):

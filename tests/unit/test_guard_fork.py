@@ -73,3 +73,9 @@ def test_a_permit_of_the_parent_is_none_of_the_fork(db, wf):
     fork = fork_of(db, wf)
     assert "the permit is for workflow" in refusal(db, fork, permit)
     assert consume(db, wf, permit).state == "consumed"
+
+
+def test_an_approval_that_was_renewed_before_the_fork_counts_in_it(db, wf):
+    wf.append([approve(), strandline.revoke("security-review"), approve(key="again")])
+    fork = fork_of(db, wf)
+    assert [fact.seq for fact in fork.guard("publish", REVIEW).facts] == [3]
