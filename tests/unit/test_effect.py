@@ -676,3 +676,36 @@ def test_a_missing_row_is_missed(db, wf):
     assert world.runs == 0
     with transaction(db, wf, write=True) as tx:
         tx.log.set_head(replace(tx.log.head(), effects=1))
+
+
+def test_a_row_that_was_put_back_is_noticed(db, wf):
+    """I4: the row was once true, and the log knows better; a probe must not be believed over it."""
+    older = []
+
+    def run():
+        older.extend(wf.effects())
+        return "done"
+
+    wf.effect("create", "create_bucket", ARGS, run)
+    (newer,) = wf.effects()
+    world = World()
+    with transaction(db, wf, write=True) as tx:
+        assert tx.effects.settle(older[0], expected=newer.state, attempt=newer.attempt)
+    with pytest.raises(strandline.CorruptRecordError, match="holds the result"):
+        wf.effect("create", "create_bucket", ARGS, world.run, world.answering(EffectNeverHappened()))
+    assert (world.runs, wf.verify().ok) == (0, False)
+    with transaction(db, wf, write=True) as tx:
+        assert tx.effects.settle(newer, expected=older[0].state, attempt=newer.attempt)
+
+
+def test_a_permit_that_was_put_back_is_found(db, wf):
+    wf.append(strandline.approval("publish", "go", granter="ann"))
+    permit = wf.guard("publish", [strandline.approved("publish")], by="bob")
+    wf.effect("p", "publish", {}, World().run, permit=permit)
+    (used,) = wf.permits()
+    with transaction(db, wf, write=True) as tx:
+        assert tx.permits.settle(permit, expected=used.state)
+    (problem,) = wf.verify().problems
+    assert (problem.place, "did not use up" in problem.reason) == ("effect 'p'", True)
+    with transaction(db, wf, write=True) as tx:
+        assert tx.permits.settle(used, expected=permit.state)

@@ -120,6 +120,16 @@ def test_on_a_replay_the_newest_checkpoint_before_it_counts(wf):
     assert ask(wf, world).kind == "likely_repeat"
 
 
+def test_what_was_done_between_the_basis_and_its_checkpoint_counts(wf):
+    """The state was made from the basis, and knows nothing of what came after it."""
+    world = World()
+    basis = wf.context()
+    wf.effect("first", "create_bucket", ARGS, world.run)
+    wf.checkpoint({"turn": 1}, 1, basis=basis)
+    wf.recover()
+    assert (ask(wf, world).kind, world.runs) == ("likely_repeat", 1)
+
+
 def test_without_a_checkpoint_all_that_was_done_counts(wf):
     world = World()
     ask(wf, world, "first", ARGS)

@@ -283,9 +283,24 @@ def still_in_doubt(tx: Transaction, effect: Effect) -> Effect:
     return there
 
 
+def check_no_result(env: Environment, tx: Transaction, effect: Effect) -> None:
+    """Check that the log does not know what the row takes for unknown, as a row does that was put back (I4).
+
+    Raises:
+        CorruptRecordError: it does.
+    """
+    book = tx if effect.workflow == env.scope.workflow else tx.relative(effect.workflow)
+    held = book.log.by_keys([result_key(effect.key, effect.attempt)])
+    for seq in [event.seq for event in held.values()]:
+        if read_one(book, seq, effect.workflow).kind is EventKind.TOOL_RESULT:
+            reason = f"the row says {effect.state}, and event {seq} of {effect.workflow!r} holds the result"
+            raise CorruptRecordError(reason, place=f"effect {effect.key!r}")
+
+
 def mark_unknown(env: Environment, tx: Transaction, effect: Effect) -> Effect:
     """Set an effect in doubt to UNKNOWN, and close its call: it holds no watermark up, and stays an anchor (I8)."""
     there = still_in_doubt(tx, effect)
+    check_no_result(env, tx, there)
     if there.state is EffectState.UNKNOWN:
         return there
     unknown = replace(there, state=EffectState.UNKNOWN, settled_us=env.clock.now_us())
