@@ -153,6 +153,19 @@ def test_a_toolset_refuses_bad_calls_before_anything_runs(db, wf, call):
     assert (world.runs, len(log_of(db, wf))) == (0, 4)
 
 
+@pytest.mark.parametrize("args", [{}, {"nmae": "logs"}, {"name": "logs", "colour": "red"}])
+def test_arguments_that_a_model_invented_leave_no_effect_in_doubt(wf, args):
+    """Nothing happened, and we know it: no case."""
+
+    def create_bucket(name, region="eu"):
+        raise AssertionError
+
+    tools = wf.toolset({"create_bucket": create_bucket})
+    with pytest.raises(strandline.InvalidInputError, match="don't fit the tool 'create_bucket'"):
+        tools.call("toolu_1", "create_bucket", args)
+    assert (wf.effects(), cases(wf)) == ([], [])
+
+
 @pytest.mark.parametrize(
     "wrong", [{"probes": {"x": print}}, {"subjects": {"x": print}}, {"reads": {"x"}}, {"reads": "x"}]
 )

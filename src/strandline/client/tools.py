@@ -98,6 +98,18 @@ def _result(verbs: Verbs, request: EffectRequest) -> Verb[object]:
     return outcome.result
 
 
+def _check_fit(name: str, tool: Tool, args: Arguments) -> None:
+    """Refuse arguments that the tool does not take: a model may invent them, and nothing has happened yet."""
+    try:
+        signature = inspect.signature(tool)
+    except (TypeError, ValueError):
+        return  # it tells none
+    try:
+        signature.bind(**args)
+    except TypeError as error:
+        raise InvalidInputError(f"the arguments don't fit the tool {name!r}: {error}; nothing ran") from error
+
+
 class Toolset:
     """The tools of an agent, called by the provider's call ids; made by `Workflow.toolset`.
 
@@ -129,7 +141,8 @@ class Toolset:
         """Call a tool with these arguments, and return its result.
 
         Raises:
-            InvalidInputError: no such tool, arguments that are no object, a call id that is none; nothing ran.
+            InvalidInputError: no such tool, arguments that are no object or not those of the tool, a call id that is
+                none; nothing ran.
             EffectUnknownError, EffectFailedError, IdempotencyConflictError: as of `Workflow.effect`.
         """
         return run(self._verb(call_id, tool, args), self._verbs._env.clock)
@@ -148,6 +161,7 @@ class Toolset:
         call = with_arguments(self._tools[tool], **args)
         if tool in self._reads:
             return self._read(call_id, tool, args, call)
+        _check_fit(tool, self._tools[tool], args)
         probe, subject = self._probes.get(tool), self._subjects.get(tool)
         request = EffectRequest(
             key=call_id,
