@@ -9,7 +9,7 @@ import pytest
 
 import strandline
 from strandline.engine.cases import open_case
-from strandline.engine.reading import find_view
+from strandline.engine.reading import find_view, read_one
 from strandline.model.case import BLOCKING, CaseKind
 from strandline.testing import ScriptedSummarizer, SeededEntropy, VirtualClock
 from tests.unit.test_engine_stage import lease_of, new_workflow, open_store, quiet, seen_of, talk, transaction
@@ -190,6 +190,27 @@ def test_a_call_with_too_many_events_behind_it_is_closed(wf, monkeypatch):
     wf.append(strandline.note("one more"))
     wf.compact(400, quiet)
     assert [(case.kind, case.subject) for case in wf.cases()] == [("open_call", "c1")]
+
+
+def test_many_calls_past_their_limits_are_closed_in_one_pass(tmp_path, monkeypatch):
+    """I8, I22: each once, also those that share an id; what is read follows their number, and not its square."""
+    read = []
+    monkeypatch.setattr(
+        "strandline.engine.close_calls.read_one", lambda tx, seq, name: read.append(seq) or read_one(tx, seq, name)
+    )
+    clock = VirtualClock()
+    with open_store("sqlite", tmp_path, clock=clock) as db:
+        wf = new_workflow(db)
+        wf.append([strandline.tool_call(f"c{number % 20}", "make", {"x": number}) for number in range(40)])
+        clock.advance(86_401)
+        wf.append(strandline.tool_call("c7", "young", {}))
+        wf.compact(400, quiet, when_tokens=10**9)
+        closed = [event.call_seq for event in wf.events() if event.kind == "abandoned"]
+        assert sorted(closed) == [seq for seq in range(1, 41) if seq not in (8, 28)], "the latest of its id is open"
+        assert sorted(case.detail["call_seq"] for case in wf.cases()) == sorted(closed)
+        assert {call.seq for call in wf.context(100_000).open_calls} == {8, 28, 41}
+        assert len(read) < 3 * 41
+        assert wf.verify().ok
 
 
 # ---------------------------------------------------------------------------------------------- what a context asks
