@@ -641,6 +641,7 @@ DAMAGE = {
     "texts of references": "UPDATE ref_block SET texts = x'00' WHERE first_id = 1",
     "row of the parent": "UPDATE workflow SET revision = 1 WHERE name = 'root'",
     "row of the fork": "UPDATE workflow SET fork_seq = 59 WHERE name = 'fork'",
+    "parent gone": "DELETE FROM workflow WHERE name = 'root'",
     "parent of the fork": "UPDATE workflow SET parent = 'elsewhere' WHERE name = 'fork'",
     "fact of the fork": "DELETE FROM register_fact WHERE workflow_id = 2",
 }
@@ -671,6 +672,10 @@ def test_damage_to_the_shared_past_is_found_from_the_fork(tmp_path, statement):
         if "seq = 3" not in statement and "ref_block" not in statement:
             with pytest.raises(strandline.CorruptRecordError):
                 fork.context()
+        if statement.startswith("DELETE FROM workflow"):
+            for asks_the_past in (lambda: fork.append(strandline.note("x", key="k")), lambda: fork.recall("r-1")):
+                with pytest.raises(strandline.CorruptRecordError, match="ends before event 60"):
+                    asks_the_past()
 
 
 def test_a_workflow_that_is_no_fork_pays_nothing(tmp_path, monkeypatch):

@@ -47,6 +47,9 @@ class Past:
             if self._depth > FORK_DEPTH_MAX:
                 raise CorruptRecordError(f"more than {FORK_DEPTH_MAX} ancestors", place=f"workflow {self._workflow!r}")
             parent = self._own.relative(self._workflow)
+            if parent.log.head().revision < self.fork_seq:
+                reason = f"it ends before event {self.fork_seq}, which a fork shares with it"
+                raise CorruptRecordError(reason, place=f"workflow {self._workflow!r}")
             forked = parent.log.head().parent is not None
             self._parent = ForkTransaction(parent, depth=self._depth + 1) if forked else parent
         return self._parent
