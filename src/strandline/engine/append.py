@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,7 +18,7 @@ from strandline.codec import (
     reference_source,
 )
 from strandline.engine.environment import Environment, check_whole
-from strandline.engine.reading import check_basis, read_one, standing_register
+from strandline.engine.reading import abandoned_of, check_basis, newest_sighting, read_one, standing_register
 from strandline.errors import IdempotencyConflictError, InvalidInputError, StaleRevisionError
 from strandline.limits import (
     APPEND_EVENTS_MAX,
@@ -242,9 +242,11 @@ class LogWriter:
         chain, now = head.chain, self._env.clock.now_us()
         known = head.ref_id  # references up to here were sighted before
         for offset, event in enumerate(prepared, start=1):
-            pinned = [ref for ref in event.declared if event.new.kind is EventKind.PIN and ref_ids[ref] > known]
-            if pinned:
-                error = InvalidInputError(f"a pin of {pinned[0]!r}, which no earlier event holds: it would be made up")
+            pinned = event.declared if event.new.kind is EventKind.PIN else ()
+            held = {ref_id for ref_id, _, _ in sightings} if pinned else set()
+            unheld = [ref for ref in pinned if ref_ids[ref] > known or not self._held(ref_ids[ref], held)]
+            if unheld:
+                error = InvalidInputError(f"a pin of {unheld[0]!r}, which no earlier event holds: it would be made up")
                 error.position = offset - 1
                 raise error
             known = max(known, *(ref_ids[ref] for ref in (*event.declared, *event.extracted)), known)
@@ -274,6 +276,13 @@ class LogWriter:
         )
         tx.log.set_head(self._head)
         return Appended(seqs=tuple(event.seq for event in events), revision=self._head.revision, added=len(events))
+
+    def _held(self, ref_id: int, in_batch: Container[int]) -> bool:
+        """Tell whether a live event holds a reference that was sighted before: a rewind may have left all that did."""
+        head = self._head
+        if head.branch == 0 or ref_id > head.ref_id or ref_id in in_batch:
+            return True
+        return newest_sighting(self._tx, ref_id, head.revision, abandoned_of(self._tx)) > 0
 
     def _store(
         self,
