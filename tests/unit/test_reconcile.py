@@ -383,6 +383,39 @@ def test_a_regression_that_is_active_is_left_by_its_answer(wf):
     assert wf.context().generation == 2
 
 
+def test_a_regression_under_the_active_summary_is_left_too(wf):
+    """C14: a summary that was built on the bad one holds its text."""
+    wf.append(talk(16, start=90))
+    wf.compact(250, quiet)
+    case = wf.report_regression(1, by="ann", why="it lost a constraint")
+    wf.reconcile(case, strandline.ReplayFromExact(), **SAID)
+    assert (wf.context().generation, wf.context().watermark) == (3, 0)
+
+
+def test_a_bad_summary_never_gives_way_to_another_bad_one(wf):
+    """C14, I11: what stands under an open blocking case is passed over."""
+    wf.append(talk(16, start=90))
+    wf.compact(250, quiet)
+    cases = [wf.report_regression(generation, by="ann", why="it is bad") for generation in (1, 2)]
+    wf.reconcile(cases[1], strandline.ReplayFromExact(), **SAID)
+    assert (wf.context().generation, wf.context().watermark, wf.context().case_id) == (3, 0, None)
+
+
+def test_a_regression_is_not_answered_by_a_checkpoint_of_the_bad_summary(wf):
+    """I17, C14: the bad summary would be active again, and its case closed."""
+    good = wf.checkpoint({}, 1, context_free=True)
+    bad = wf.checkpoint({"turn": 2}, 2, basis=wf.context())
+    wf.append(talk(16, start=90))
+    wf.compact(250, quiet)
+    built_on_it = wf.checkpoint({"turn": 3}, 3, basis=wf.context())
+    case = wf.report_regression(1, by="ann", why="it lost a constraint")
+    before = wf.lineage()
+    for made in (bad, built_on_it, good):
+        with pytest.raises(strandline.InvalidInputError, match="the bad summary"):
+            wf.reconcile(case, strandline.ReplayFromCheckpoint(made.lineage_seq), **SAID)
+    assert (wf.lineage(), wf.case(case.case_id).state) == (before, "open")
+
+
 # ---------------------------------------------------------------------------------------------- an earlier checkpoint
 
 

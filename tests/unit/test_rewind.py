@@ -362,6 +362,18 @@ def test_a_reference_that_only_abandoned_events_hold_is_none_of_the_memorys(wf):
     assert wf.verify().problems == ()
 
 
+def test_what_only_abandoned_events_hold_can_not_be_pinned(db, wf):
+    """C22, I10: a pin would bring it back as a fact of the new branch; what a live event says again may be pinned."""
+    wf.append([*talk(2), SAY("user", "bucket-77dd is ready")])
+    wf.rewind(4, **WHO)
+    before = log_of(db, wf)
+    with pytest.raises(strandline.InvalidInputError, match="no earlier event holds"):
+        wf.append([SAY("user", "hello"), strandline.pin("bucket-77dd")])
+    assert log_of(db, wf) == before
+    wf.append([SAY("user", "bucket-77dd is ready after all"), strandline.pin("bucket-77dd")])
+    wf.append(strandline.pin("bucket-77dd"))
+
+
 def test_a_compaction_in_flight_is_refused(db, wf):
     """I6, C22: every view is fenced, and what it brings can't become active."""
     wf.append(talk(8))
@@ -486,6 +498,25 @@ def test_a_rewind_to_a_checkpoint_behind_which_nothing_stands(wf):
     done = wf.rewind(checkpoint_seq=made.lineage_seq, **WHO)
     assert (done.events, done.branch, done.generations) == (0, 0, {"main": 2})
     assert (wf.recover().state, wf.context().watermark) == ({"n": 1}, 0)
+
+
+def test_no_rewind_to_a_checkpoint_of_a_bad_summary(db, wf):
+    """C17, I13: what a revert left as bad never comes back, and nor does a state that was made from it."""
+    wf.append(talk(8))
+    good = wf.checkpoint({"n": 0}, 0, basis=wf.context())
+    wf.compact(400, quiet)
+    bad = wf.checkpoint({"n": 1}, 1, basis=wf.context())
+    wf.append(talk(8, start=20))
+    wf.compact(400, quiet)
+    built_on_it = wf.checkpoint({"n": 2}, 2, basis=wf.context())
+    wf.revert(0, **WHO)
+    entries = wf.lineage()
+    for made in (bad, built_on_it):
+        with pytest.raises(strandline.InvalidInputError, match="left as bad"):
+            wf.rewind(checkpoint_seq=made.lineage_seq, **WHO)
+    assert wf.lineage() == entries
+    wf.rewind(checkpoint_seq=good.lineage_seq, **WHO)
+    assert (wf.recover().state, wf.context().watermark) == ({"n": 0}, 0)
 
 
 def test_a_rewind_to_a_context_free_checkpoint(wf):

@@ -18,7 +18,7 @@ from strandline.engine.effect_rows import (
     result_of,
 )
 from strandline.engine.environment import Environment, check_author
-from strandline.engine.lineage import check_entry, next_seq
+from strandline.engine.lineage import check_entry, next_seq, summary_of
 from strandline.engine.reading import find_view, read_one
 from strandline.engine.retrieve import held_by
 from strandline.engine.revert import revert_in
@@ -188,18 +188,32 @@ def _replay(given: _Given) -> Mapping[str, object]:
 
 
 def _back_to_good(given: _Given) -> Mapping[str, object]:
-    """Point the view to the newest verified generation before the bad one; where that is active no more, do nothing."""
+    """Point the view to the newest verified generation that does not rest on the bad one, and under which no blocking
+    case is open; where the bad one is active no more, do nothing.
+    """
     env, tx, case = given.env, given.tx, given.case
     view = find_view(tx, case.view, str(env.scope))
-    if view.summary_no != case.summary_no or view.summary_no == 0:
+    if not _rests_on_bad(given, view.summary_no):
         return {}
     for generation in range(view.generation - 1, -1, -1):
         try:
+            number = summary_of(tx, view.name, generation)
+            if number and (_rests_on_bad(given, number) or tx.cases.blocking(view.name, number) is not None):
+                continue
             done = revert_in(env, tx, view.name, generation, by=given.by, why=given.why, case=case)
         except (InvalidInputError, CorruptRecordError):  # bad or damaged itself: nothing was written
             continue
         return {"to_generation": generation, "generation": done.generation}
     raise CorruptRecordError("no generation before it can be read", place=f"view {view.name!r} of {env.scope}")
+
+
+def _rests_on_bad(given: _Given, number: int) -> bool:
+    """Tell whether a summary is the one that a case is about; or holds its text, where that is the fault (C14)."""
+    bad, regression = given.case.summary_no, given.case.kind is CaseKind.REGRESSION
+    while regression and number > bad:  # a base is older, so its number is smaller
+        summary = given.tx.summaries.get(number, texts_only=True)
+        number = summary.base_no if summary is not None else 0
+    return bool(number) and number == bad
 
 
 def passed_over(tx: Transaction, name: str) -> set[int]:
@@ -222,6 +236,12 @@ def _to_checkpoint(given: _Given, checkpoint_seq: int) -> Mapping[str, object]:
     """Begin a branch at a checkpoint's revision, on which its state may be restored (I17)."""
     entry = find_checkpoint(given.tx, checkpoint_seq)
     done = rewind_in(given.env, given.tx, entry.revision, by=given.by, why=given.why, checkpoint=entry)
+    now = find_view(given.tx, given.case.view, str(given.env.scope))
+    if given.case.kind is CaseKind.REGRESSION and _rests_on_bad(given, now.summary_no):
+        raise InvalidInputError(
+            f"on the branch of checkpoint {checkpoint_seq} the bad summary would be active again; nothing was written",
+            hint="Take a checkpoint from before it, or answer replay-from-exact.",
+        )
     return {"checkpoint": checkpoint_seq, "to": done.to_revision, "branch": done.branch}
 
 

@@ -224,7 +224,7 @@ def _read_since(env: Environment, tx: Transaction, view: ViewHead, to_generation
 def _check_sound(target: _Target, since: _Since, to_generation: int) -> None:
     """Refuse what was left as bad before, and what covers events that a rewind abandoned since."""
     for entry in since.moves:
-        if entry.kind is LineageKind.REVERT and target.summary_no in _left_by(entry):
+        if entry.kind is LineageKind.REVERT and target.summary_no in left_by(entry):
             raise InvalidInputError(
                 f"generation {to_generation} was left as bad by the revert at lineage {entry.lineage_seq}; "
                 "go back to one before it"
@@ -236,7 +236,8 @@ def _check_sound(target: _Target, since: _Since, to_generation: int) -> None:
             )
 
 
-def _left_by(entry: LineageEntry) -> list[int]:
+def left_by(entry: LineageEntry) -> list[int]:
+    """Return the numbers of the summaries that a revert left as bad."""
     left = entry.detail.get("left")
     if not isinstance(left, list) and not isinstance(left, tuple):
         raise CorruptRecordError("it does not say 'left'", place=f"lineage {entry.lineage_seq}")

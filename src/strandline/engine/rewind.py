@@ -14,8 +14,9 @@ from strandline.engine.append import LogWriter, PreparedEvent, again
 from strandline.engine.checkpoint import load_checkpoint
 from strandline.engine.claim import fence_all
 from strandline.engine.environment import Environment, check_author, check_whole
-from strandline.engine.lineage import add_entry, check_entry, next_seq, summary_of
+from strandline.engine.lineage import add_entry, check_entry, next_seq, read_entries, summary_of
 from strandline.engine.reading import abandoned_of, check_register_whole, load_summary, read_live
+from strandline.engine.revert import left_by
 from strandline.errors import CorruptRecordError, InvalidInputError
 from strandline.model.candidate import CandidateState
 from strandline.model.event import Event, EventKind
@@ -47,7 +48,8 @@ def rewind_to_checkpoint(env: Environment, checkpoint_seq: int, *, by: str, why:
     """Go back to the revision of a checkpoint; recovery then restores it (I17).
 
     Raises:
-        InvalidInputError: there is no such checkpoint, or an earlier rewind abandoned what it was made from.
+        InvalidInputError: there is no such checkpoint, an earlier rewind abandoned what it was made from, or a revert
+            left that as bad.
         CorruptRecordError: the checkpoint, or its summary, is not what was written. Nothing was written.
     """
     check_whole("checkpoint_seq", checkpoint_seq)
@@ -96,6 +98,7 @@ def rewind_in(
         to = _place(left, head.revision, to_revision)
     else:
         to = _of_checkpoint(tx, left, checkpoint, to_revision)
+        _check_sound(tx, checkpoint, env.scope.workflow)
     events, kept = _read_behind(env, tx, to)
     if not events and checkpoint is None:
         raise InvalidInputError(f"no live event stands behind {to}: there is nothing to abandon; nothing was written")
@@ -153,6 +156,20 @@ def _of_checkpoint(tx: Transaction, left: Abandoned, entry: LineageEntry, to: in
             f"{made.branch}, which a later rewind abandoned; nothing was written"
         )
     return left.until(made.branch).last_live(made.revision)
+
+
+def _check_sound(tx: Transaction, entry: LineageEntry, workflow: str) -> None:
+    """Refuse a checkpoint whose state was made from a summary that a revert has left as bad since (C17)."""
+    if entry.view is None:
+        return
+    number = summary_of(tx, entry.view, entry.generation or 0)
+    for later in read_entries(tx, workflow, entry.lineage_seq):
+        if later.kind is LineageKind.REVERT and later.view == entry.view and number in left_by(later):
+            raise InvalidInputError(
+                f"the checkpoint at lineage {entry.lineage_seq} was made from generation {entry.generation}, which the "
+                f"revert at lineage {later.lineage_seq} left as bad; nothing was written",
+                hint=f"Go back to its revision instead: rewind to {entry.revision}.",
+            )
 
 
 def _read_behind(env: Environment, tx: Transaction, to: int) -> tuple[int, list[Event]]:
