@@ -407,6 +407,24 @@ def tamper(path, statement: str) -> None:
         connection.commit()
 
 
+def test_a_context_free_checkpoint_that_is_gone_is_missed(file):
+    """I15: it passes however far below the last move it stands; an older one never slips into its place."""
+    path, wf = file
+    for turn in (18, 19):
+        gone = wf.checkpoint({"turn": turn}, turn, name="flow", context_free=True)
+    wf.append(talk(16, start=60))
+    assert wf.compact(400, quiet).outcome == "activated"
+    assert wf.recover(name="flow").state == {"turn": 19}
+    with closing(sqlite3.connect(path)) as connection:
+        for (trigger,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {trigger}")
+        connection.commit()
+    tamper(path, f"DELETE FROM checkpoint WHERE lineage_seq = {gone.lineage_seq}")
+    tamper(path, f"DELETE FROM lineage WHERE lineage_seq = {gone.lineage_seq}")
+    with pytest.raises(strandline.CorruptRecordError, match="the entry is missing"):
+        wf.recover(name="flow")
+
+
 def test_a_checkpoint_that_fails_its_digest_is_a_reconciliation(file):
     """I15: it passes the gate, and is never skipped in silence for an older one."""
     path, wf = file

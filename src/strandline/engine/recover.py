@@ -328,8 +328,6 @@ def choose_checkpoint(tx: Transaction, name: str, workflow: str) -> tuple[Lineag
     floor = min(moves.values(), default=0)
     over = passed_over(tx, name)
     end = tx.log.head().lineage_seq + 1
-    for _ in read_entries(tx, workflow, floor):  # proves each: a damaged one could hide the checkpoint to choose
-        pass
     left = abandoned_of(tx)
     newest: list[LineageEntry] = []
     passing: list[LineageEntry] = []
@@ -344,6 +342,9 @@ def choose_checkpoint(tx: Transaction, name: str, workflow: str) -> tuple[Lineag
                 break
             if not context_free and before <= floor:
                 break
+    proved = min((floor, *(made.lineage_seq for made in passing)))  # what is context-free may stand far below the floor
+    for _ in read_entries(tx, workflow, proved):  # proves each: a damaged one could hide the checkpoint to choose
+        pass
     passing = [made for made in passing if made.lineage_seq > max(over, default=0)]  # nor one before it: it is a replay
     passing += [made for made in _gone_back_to(tx, name, moves) if made.lineage_seq not in over]
     return _newest(passing), _newest(made for made in newest if made.lineage_seq not in over)
