@@ -231,11 +231,8 @@ def check_unquarantined(env: Environment, tx: Transaction, view: ViewHead) -> No
     if tx.log.head().cases == 0:
         return
     check_cases_whole(tx)
-    quarantined = [
-        case
-        for case in tx.cases.all()
-        if (case.kind, case.state, case.view) == (CaseKind.QUARANTINED, CaseState.OPEN, view.name)
-    ]
+    found = tx.cases.of_kind(CaseKind.QUARANTINED, CaseState.OPEN)
+    quarantined = [case for case in found if case.view == view.name]
     if len(quarantined) >= SEMANTIC_FAILURES_MAX:
         failures = f"{len(quarantined)} candidates of view {view.name!r} are quarantined"
         raise unreconciled(
@@ -265,7 +262,7 @@ def check_cases_whole(tx: Transaction) -> None:
     Raises:
         CorruptRecordError: one is.
     """
-    counted, opened = sum(1 for _ in tx.cases.all()), tx.log.head().cases
+    counted, opened = tx.cases.count(), tx.log.head().cases
     if counted != opened:
         raise CorruptRecordError(f"{counted} cases are stored, and {opened} were opened", place="case_file")
 

@@ -224,11 +224,9 @@ def passed_over(tx: Transaction, name: str) -> set[int]:
     exact = ANSWER_NAMES[ReplayFromExact]
     return {
         case.checkpoint_seq
-        for case in tx.cases.all()
-        if case.kind in _PASSED_OVER
-        and case.answer == exact
-        and case.checkpoint_name == name
-        and case.checkpoint_seq is not None
+        for kind in _PASSED_OVER
+        for case in tx.cases.of_kind(kind, CaseState.ANSWERED)
+        if case.answer == exact and case.checkpoint_name == name and case.checkpoint_seq is not None
     }
 
 

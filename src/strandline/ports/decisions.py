@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from strandline.model.action import Permit, PermitState
-from strandline.model.case import Case
+from strandline.model.case import Case, CaseKind, CaseState
 from strandline.model.effect import Effect, EffectState
 
 
@@ -37,8 +37,16 @@ class CaseFacet(Protocol):
         """Return the oldest open blocking case that names this summary of the view, or None."""
         ...
 
+    def of_kind(self, kind: CaseKind, state: CaseState) -> list[Case]:
+        """Return the cases of this kind and state in the order in which they were opened."""
+        ...
+
     def all(self) -> Iterator[Case]:
         """Yield every case in the order in which they were opened."""
+        ...
+
+    def count(self) -> int:
+        """Return the number of stored cases."""
         ...
 
 

@@ -11,7 +11,7 @@ from strandline.codec import EMPTY_CHAIN
 from strandline.errors import CorruptRecordError, InvalidInputError
 from strandline.model.action import Permit, PermitState
 from strandline.model.candidate import Attempt, AttemptState, Candidate, CandidateState
-from strandline.model.case import Case, CaseState
+from strandline.model.case import Case, CaseKind, CaseState
 from strandline.model.checkpoint import Checkpoint
 from strandline.model.effect import Effect, EffectState
 from strandline.model.event import StoredEvent
@@ -383,6 +383,14 @@ class MemoryCases(Facet):
         cases = self._tables.cases.newest(self._moment, "names", (view, summary_no), limit=None)
         still = [case for case in cases if case.state is CaseState.OPEN]
         return min(map(_detached, still), key=lambda case: (case.opened_us, case.case_id), default=None)
+
+    def of_kind(self, kind: CaseKind, state: CaseState) -> list[Case]:
+        cases = self._tables.cases.newest(self._moment, "kind", kind, limit=None)
+        found = [_detached(case) for case in cases if case.state is state]
+        return sorted(found, key=lambda case: (case.opened_us, case.case_id))
+
+    def count(self) -> int:
+        return len(self._tables.cases.all(self._moment))
 
     def all(self) -> Iterator[Case]:
         cases = self._tables.cases.all(self._moment)

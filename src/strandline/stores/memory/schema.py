@@ -55,6 +55,7 @@ class Tables:
         self.cases: Table[str, Case] = Table(
             "case_file",
             identity=lambda case: case.identity,
+            kind=lambda case: case.kind,
             names=lambda case: (case.view, case.summary_no) if case.blocking else None,
         )
         self.effects: Table[str, Effect] = Table("effect", fingerprint=lambda effect: effect.fingerprint)

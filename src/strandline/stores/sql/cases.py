@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strandline.codec import pack, unpack
-from strandline.model.case import Case
+from strandline.model.case import Case, CaseKind, CaseState
 from strandline.stores.sql.session import Row, Session, check_seal, seal
 
 
@@ -36,9 +36,17 @@ class SqlCases:
     def blocking(self, view: str, summary_no: int) -> Case | None:
         return self._first(self._session.rows("blocking_case", view=view, summary_no=summary_no))
 
+    def of_kind(self, kind: CaseKind, state: CaseState) -> list[Case]:
+        rows = self._session.rows("cases_of_kind", kind=kind.value, state=state.value)
+        return [self._to_case(row) for row in rows]
+
     def all(self) -> Iterator[Case]:
         for row in self._session.stream("all_cases"):
             yield self._to_case(row)
+
+    def count(self) -> int:
+        count: int = self._session.rows("count_cases")[0][0]
+        return count
 
     def _first(self, rows: list[Row]) -> Case | None:
         return self._to_case(rows[0]) if rows else None
@@ -47,6 +55,7 @@ class SqlCases:
         row: dict[str, object] = {
             "case_id": case.case_id,
             "identity": case.identity,
+            "kind": case.kind.value,
             "state": case.state.value,
             "blocking": int(case.blocking),
             "view": case.view,

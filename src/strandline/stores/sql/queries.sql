@@ -376,9 +376,9 @@ FROM checkpoint WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDE
 -- ------------------------------------------------------------------------------------------ cases
 
 -- name: add_case
-INSERT INTO case_file (tenant_id, workflow_id, case_id, identity, state, blocking, view, summary_no, opened_us, record,
+INSERT INTO case_file (tenant_id, workflow_id, case_id, identity, kind, state, blocking, view, summary_no, opened_us, record,
     row_digest)
-VALUES (:tenant_id, :workflow_id, :case_id, :identity, :state, :blocking, :view, :summary_no, :opened_us, :record,
+VALUES (:tenant_id, :workflow_id, :case_id, :identity, :kind, :state, :blocking, :view, :summary_no, :opened_us, :record,
     :row_digest)
 
 -- The first answer wins (I11).
@@ -387,11 +387,11 @@ UPDATE case_file SET state = :state, record = :record, row_digest = :row_digest
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND case_id = :case_id AND state = 'open'
 
 -- name: case
-SELECT case_id, identity, state, blocking, view, summary_no, opened_us, record, row_digest
+SELECT case_id, identity, kind, state, blocking, view, summary_no, opened_us, record, row_digest
 FROM case_file WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND case_id = :case_id
 
 -- name: open_case
-SELECT case_id, identity, state, blocking, view, summary_no, opened_us, record, row_digest
+SELECT case_id, identity, kind, state, blocking, view, summary_no, opened_us, record, row_digest
 FROM case_file
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND identity = :identity AND state = 'open'
 
@@ -400,14 +400,22 @@ SELECT count(*) FROM case_file
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND identity = :identity
 
 -- name: blocking_case
-SELECT case_id, identity, state, blocking, view, summary_no, opened_us, record, row_digest
+SELECT case_id, identity, kind, state, blocking, view, summary_no, opened_us, record, row_digest
 FROM case_file
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view = :view AND summary_no = :summary_no
     AND state = 'open' AND blocking = 1
 ORDER BY opened_us, case_id LIMIT 1
 
+-- name: cases_of_kind
+SELECT case_id, identity, kind, state, blocking, view, summary_no, opened_us, record, row_digest
+FROM case_file WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND kind = :kind AND state = :state
+ORDER BY opened_us, case_id
+
+-- name: count_cases
+SELECT count(*) FROM case_file WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
+
 -- name: all_cases
-SELECT case_id, identity, state, blocking, view, summary_no, opened_us, record, row_digest
+SELECT case_id, identity, kind, state, blocking, view, summary_no, opened_us, record, row_digest
 FROM case_file WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY opened_us, case_id
 
 -- ------------------------------------------------------------------------------------------ effects, permits

@@ -79,6 +79,24 @@ class DecisionLaws(StoreLaws):
             assert tx.cases.settle(replace(first, state=CaseState.ANSWERED))
             assert tx.cases.blocking("main", 2) == (second if first.blocking else None)
 
+    def test_cases_of_a_kind_and_a_state(self, store: Store) -> None:
+        """Recovery and compaction ask for a few among many: in the order of opening; and how many there are in all."""
+        first = make_case("c", kind=CaseKind.QUARANTINED)
+        later = replace(make_case("a", kind=CaseKind.QUARANTINED), opened_us=first.opened_us + 1)
+        other = make_case("b", kind=CaseKind.DEAD_LETTER)
+        with store.write(SCOPE) as tx:
+            append(tx)
+            for case in (later, other, first):
+                tx.cases.add(case)
+            assert tx.cases.of_kind(CaseKind.QUARANTINED, CaseState.OPEN) == [first, later]
+            answered = replace(first, state=CaseState.ANSWERED)
+            assert tx.cases.settle(answered)
+        with store.read(SCOPE) as tx:
+            assert tx.cases.of_kind(CaseKind.QUARANTINED, CaseState.OPEN) == [later]
+            assert tx.cases.of_kind(CaseKind.QUARANTINED, CaseState.ANSWERED) == [answered]
+            assert tx.cases.of_kind(CaseKind.REGRESSION, CaseState.OPEN) == []
+            assert tx.cases.count() == 3
+
     # ------------------------------------------------------------------------------------------ permits
 
     def test_a_decision_comes_back_whole(self, store: Store) -> None:

@@ -332,6 +332,7 @@ CREATE TABLE case_file (
     workflow_id INTEGER NOT NULL,
     case_id     TEXT NOT NULL,
     identity    TEXT NOT NULL,               -- of what it asks
+    kind        TEXT NOT NULL,
     state       TEXT NOT NULL,               -- open -> answered
     blocking    INTEGER NOT NULL,
     view        TEXT NOT NULL,
@@ -341,6 +342,7 @@ CREATE TABLE case_file (
     row_digest  BLOB NOT NULL,
     PRIMARY KEY (tenant_id, workflow_id, case_id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX case_kind ON case_file (tenant_id, workflow_id, kind, state, opened_us);
 CREATE INDEX case_identity ON case_file (tenant_id, workflow_id, identity, state);
 CREATE UNIQUE INDEX case_open ON case_file (tenant_id, workflow_id, identity) WHERE state = 'open';
 
