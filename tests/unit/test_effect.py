@@ -17,7 +17,7 @@ import pytest
 import strandline
 from strandline import EffectCantTell, EffectDone, EffectFailedError, EffectNeverHappened, EffectUnknownError
 from strandline.engine.cases import list_cases
-from strandline.engine.effect import _look
+from strandline.engine.effect import _begin, _look
 from strandline.engine.family import ledger
 from strandline.engine.flow import Told
 from strandline.model.case import CaseKind
@@ -551,6 +551,30 @@ def test_a_cancelled_effect_is_settled_as_unknown(db, wf, kind):
     let_go.set()
     assert (states(wf), len(cases(wf))) == ({"a": ("unknown", 1)}, 1)
     assert wf.context().open_calls == ()
+
+
+def test_what_was_cancelled_before_it_was_begun_did_not_happen(db, wf, monkeypatch):
+    """The cancellation waits for the commit of the intent; then nothing runs, and nothing is in doubt."""
+    world, deciding, cancelled = World(), threading.Event(), threading.Event()
+
+    def begin(*asked):
+        deciding.set()
+        cancelled.wait(20)
+        return _begin(*asked)
+
+    async def main():
+        task = asyncio.ensure_future(twin(db, wf).effect("create", "create_bucket", ARGS, world.run))
+        await asyncio.to_thread(deciding.wait, 20)
+        task.cancel()
+        asyncio.get_running_loop().call_later(0.05, cancelled.set)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with monkeypatch.context() as patch:
+        patch.setattr("strandline.engine.effect._begin", begin)
+        asyncio.run(main())
+    assert (world.runs, states(wf), cases(wf)) == (0, {"create": ("failed", 1)}, [])
+    assert wf.effect("create", "create_bucket", ARGS, world.run).kind == "ran"
 
 
 # ---------------------------------------------------------------------------------------------- lost acknowledgements

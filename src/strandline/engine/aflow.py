@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from strandline.engine.flow import (
     Done,
+    NotBegunError,
     Probe,
     Run,
     Sleep,
@@ -38,16 +39,19 @@ async def arun(verb: Verb[T], clock: Clock) -> T:
     """Drive a verb, awaiting what it waits for; its database steps run in a thread.
 
     When the caller is cancelled, the step in progress settles, the verb releases what it holds, and the cancellation
-    goes on.
+    goes on. What it would have run after that step is not begun.
     """
     step: Callable[[Any], Wait] = verb.send
     argument: object = None
     while True:
+        task = asyncio.ensure_future(asyncio.to_thread(advance, step, argument))
         try:
-            state = await _step(step, argument)
+            state = await _settled(task)
         except asyncio.CancelledError as cancelled:
             if inspect.getgeneratorstate(verb) == inspect.GEN_SUSPENDED:
-                await _step(verb.throw, cancelled)
+                thrown = NotBegunError() if isinstance(task.result(), Run) else cancelled
+                with contextlib.suppress(NotBegunError):
+                    await _settled(asyncio.ensure_future(asyncio.to_thread(advance, verb.throw, thrown)))
             raise
         if isinstance(state, Done):
             result: T = state.value
@@ -60,9 +64,8 @@ async def arun(verb: Verb[T], clock: Clock) -> T:
             step, argument = verb.send, answer
 
 
-async def _step(step: Callable[[Any], Wait], argument: object) -> Wait | Done[Any]:
-    """Run one step in a thread. A cancellation waits for it: a commit in progress is never left half known."""
-    task = asyncio.ensure_future(asyncio.to_thread(advance, step, argument))
+async def _settled(task: asyncio.Task[Wait | Done[Any]]) -> Wait | Done[Any]:
+    """Wait for a step. A cancellation waits for it, too: a commit in progress is never left half known."""
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:

@@ -44,7 +44,7 @@ from strandline.engine.effect_rows import (
 )
 from strandline.engine.environment import Environment
 from strandline.engine.find_repeat import Window, calls_executed, effects_executed, find_window
-from strandline.engine.flow import Probe, Run, Verb
+from strandline.engine.flow import NotBegunError, Probe, Run, Verb
 from strandline.engine.guard import consume_permit
 from strandline.errors import (
     ActionDeniedError,
@@ -280,6 +280,9 @@ def _landed(env: Environment, intent: _Intent) -> bool:
 def _run(env: Environment, request: EffectRequest, effect: Effect) -> Verb[EffectOutcome]:
     try:
         told = yield Run(call=request.run)
+    except NotBegunError:
+        _fail(env, effect, EffectFailedError("it was not begun: nobody waited any more"))
+        raise
     except BaseException as gone:
         gone.add_note(_leave_unknown(env, request, effect, "nobody waited for its end"))
         raise

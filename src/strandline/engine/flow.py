@@ -43,6 +43,10 @@ class Run:
     call: Callable[[], object]
 
 
+class NotBegunError(Exception):
+    """Thrown into a verb that waits for a `Run`: it was not begun, and nobody waits any more. Engine-internal."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
     """Wait for what tells whether an effect happened, outside any transaction."""
