@@ -37,7 +37,6 @@ STEPS: Final = 55
 SHARDS: Final = 4
 RULES_MIN: Final = 20_000 // SHARDS
 BUDGETS: Final = (300, 500)
-FILLER: Final = "The pump room was inspected again. " * 6
 SUBJECTS: Final = ("release", "deploy")
 ISSUES: Final = ("scope", "leak")
 EFFECTS: Final = ("pay", "mail", "bucket")
@@ -50,6 +49,15 @@ WHO: Final = {"by": "ops", "why": "a test"}
 _names = itertools.count(1)
 _counted: Counter[str] = Counter()
 _folder: dict[str, str] = {}
+
+
+def said(number: int) -> str:
+    """Return the text of a message: with more references than a ledger can carry."""
+    return f"Step {number} wrote bucket-{number:04x} from {', '.join(paths(number))}."
+
+
+def paths(number: int) -> list[str]:
+    return [f"/srv/out/{number:04x}/{part}/report-{number}-{part}.json" for part in range(8)]
 
 
 class BrokenError(Exception):
@@ -108,9 +116,9 @@ class Lifecycle(RuleBasedStateMachine):
         made = []
         for _ in range(count):
             number = next(self.numbers)
-            ref = f"bucket-{number:04x}"
-            text = f"Step {number} wrote {ref}. " + FILLER
-            made.append((strandline.message("assistant", text, key=f"m{number}"), "message", "", ref))
+            made.append(
+                (strandline.message("assistant", said(number), key=f"m{number}"), "message", "", paths(number)[-1])
+            )
         self.add(*made)
 
     @rule(data=st.data())
@@ -119,13 +127,12 @@ class Lifecycle(RuleBasedStateMachine):
         keyed = [event for event in self.model.events.values() if event.key is not None]
         event = data.draw(st.sampled_from(keyed))
         number = int(event.key[1:])
-        text = f"Step {number} wrote bucket-{number:04x}. " + FILLER
         held = self.model.holder(event.key)
-        answer = self.wf.append(strandline.message("assistant", text, key=event.key))
+        answer = self.wf.append(strandline.message("assistant", said(number), key=event.key))
         if held is not None:
             assert (answer.seqs, answer.added) == ((held.seq,), 0)
         else:
-            self.model.append([Event(answer.seq, "message", "", f"bucket-{number:04x}", event.key)])
+            self.model.append([Event(answer.seq, "message", "", paths(number)[-1], event.key)])
 
     @rule(subject=st.sampled_from(SUBJECTS), revoked=st.booleans())
     def approve_or_revoke(self, subject: str, revoked: bool) -> None:
