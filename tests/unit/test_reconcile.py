@@ -3,6 +3,7 @@
 Checked on both stores: what each answer does, which fit, who wins when two answer, and what a controller may do.
 """
 
+import re
 import sqlite3
 from contextlib import closing
 
@@ -85,6 +86,8 @@ def test_a_reference_that_no_event_holds_opens_no_case(db, wf):
     for needs in (["never-seen-1"], ["bucket-0001", "never-seen-1"]):
         error = refused(wf, *needs)
         assert (error.missing_ref, error.last_known, error.case_id) == ("never-seen-1", None, None)
+        assert "get the value from where it comes from" in error.hint
+        assert not re.search("recall|pin", f"{error.message} {error.hint}", re.IGNORECASE), "neither could help"
     assert counts(db, wf) == before
     assert wf.cases() == []
     wf.append(talk(8, start=90))

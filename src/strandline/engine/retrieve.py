@@ -19,7 +19,7 @@ from strandline.model.view import ViewHead
 from strandline.ports import Transaction
 from strandline.rules.branches import NOTHING_ABANDONED, Abandoned
 from strandline.rules.fallback import least_tokens, never_left_out
-from strandline.rules.recovery import missing_dependencies
+from strandline.rules.recovery import UNHELD, missing_dependencies
 from strandline.rules.rendering import plain_text
 from strandline.rules.retrieval import Source, narrowest
 from strandline.rules.verbatim import stands_verbatim
@@ -210,7 +210,7 @@ class Retrieval:
             reason=ReconciliationReason.DEPENDENCY_NOT_VERBATIM,
             missing_refs=refs,
             last_known=None,
-            hint="Correct the need, or get the value from where it comes from and append it as an event.",
+            hint=UNHELD,
         )
 
     def _overflow(self, why: str, hint: str = _LARGER) -> ContextOverflowError:

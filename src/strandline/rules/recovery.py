@@ -7,13 +7,15 @@ checkpointer (LangGraph and others) may ask them with its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from strandline.errors import CompactionLineageError, LastKnown, SummaryReconciliationError
 from strandline.model.recovery import ReconciliationReason, RecoveryTarget, ResumePoint
 from strandline.rules.verbatim import stands_verbatim
 
 T = TypeVar("T")
+UNHELD: Final = "Correct the need, or get the value from where it comes from and append it as an event."
+"""What to do about a need that no event holds: nothing can be recalled, and a pin would be made up."""
 
 
 def select_recovery_target(
@@ -102,6 +104,7 @@ def resume_from_checkpoint(checkpoint: ResumePoint, next_turn_deps: Iterable[str
             _missing_text(missing, last_known),
             missing_refs=missing,
             last_known=last_known,
+            hint=UNHELD if last_known is None else None,
         )
     return checkpoint
 
@@ -146,16 +149,19 @@ def _refusal(
     *,
     missing_refs: tuple[str, ...] = (),
     last_known: LastKnown | None = None,
+    hint: str | None = None,
 ) -> SummaryReconciliationError:
     summary = checkpoint.summary
     turn = "" if checkpoint.turn is None else f" at turn {checkpoint.turn}"
+    todo = _WHAT_TO_DO[reason] if hint is None else "don't make it up"
     return SummaryReconciliationError(
-        f"can't resume{turn} on generation {checkpoint.generation}: {what}; {_WHAT_TO_DO[reason]}",
+        f"can't resume{turn} on generation {checkpoint.generation}: {what}; {todo}",
         summary_generation=None if summary is None else summary.generation,
         checkpoint_turn=checkpoint.turn,
         reason=reason,
         missing_refs=missing_refs,
         last_known=last_known,
+        hint=hint,
     )
 
 
