@@ -511,9 +511,29 @@ def test_a_controller_that_fails_leaves_the_refusal_as_it_is(wf, fault, named):
     assert wf.case(error.case_id).state == "open"
 
 
-def test_a_controller_answers_a_bounded_number_of_cases(wf):
-    """I22: one whose answers change nothing does not go round for ever."""
+def test_an_answer_that_leaves_the_question_open_ends_the_asking(wf):
+    """I22: the refusal names the case that is open now."""
     controller = Scripted(*[strandline.Abandon()] * 20)
+    error = refused(wf, "bucket-0001", controller=controller)
+    (asked,) = controller.asked
+    assert (wf.case(error.case_id).state, wf.case(asked.case_id).answer) == ("open", "abandon")
+    assert wf.case(error.case_id).identity == asked.identity
+    assert len(wf.cases(include_answered=True)) == 2
+
+
+def test_a_controller_answers_a_bounded_number_of_cases(wf):
+    """I22: also where each answer raises another question."""
+
+    class Compacting(Scripted):
+        def decide(self, case):
+            wf.append(strandline.note(f"bucket-{len(self.asked)}x is not it"))
+            wf.append(talk(10, start=90 + 10 * len(self.asked)))
+            answer = super().decide(case)
+            wf.reconcile(case, strandline.Abandon(), **SAID)
+            assert wf.compact(250, quiet).outcome == "activated"
+            return answer
+
+    controller = Compacting(*[strandline.Abandon()] * 20)
     error = refused(wf, "bucket-0001", controller=controller)
     assert len(controller.asked) == 8
     assert wf.case(error.case_id).state == "open"

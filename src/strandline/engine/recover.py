@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from strandline.codec import decode_json
-from strandline.engine.cases import Question, ask, case_on, find_case, name_case
+from strandline.engine.cases import Question, ask, case_on, find_case, get_case, name_case
 from strandline.engine.checkpoint import load_checkpoint
 from strandline.engine.claim import fence_all, record_fence
 from strandline.engine.environment import Environment
@@ -139,12 +139,17 @@ def _recover(env: Environment, request: RecoveryRequest) -> Recovery:
     check_controller(request.controller)
     if request.dry_run:
         return _dry_run(env, request)
+    asked: set[str] = set()  # a question that an answer leaves as it was is not put again
     for _ in range(RECOVERY_ANSWERS_MAX):
         outcome = _recover_once(env, request)
         if isinstance(outcome, Recovery):
             return outcome
         if request.controller is None or outcome.case_id is None:
             raise outcome
+        question = get_case(env, outcome.case_id).identity
+        if question in asked:
+            raise outcome
+        asked.add(question)
         answer_by_controller(env, request.controller, outcome)
     outcome = _recover_once(env, request)
     if isinstance(outcome, Recovery):
