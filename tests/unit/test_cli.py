@@ -220,6 +220,18 @@ def test_recover_says_which_checkpoint_a_later_restore_left_behind() -> None:
     assert said == "the newest checkpoint (turn 2, lineage 2) was left behind by a later restore of an earlier one"
 
 
+def test_recover_says_which_checkpoint_an_answer_passed_over() -> None:
+    def entry(seq: int, kind: LineageKind, **given: Any) -> LineageEntry:
+        return LineageEntry(lineage_seq=seq, kind=kind, op_key=str(seq), revision=1, at_us=0, **given)
+
+    made = [entry(seq, LineageKind.CHECKPOINT, name="main", detail={"turn": seq}) for seq in (1, 2)]
+    over = entry(3, LineageKind.ANSWER, by="ann", detail={"kind": "checkpoint_digest", "passed_over": 2})
+    said = why_replayed([*made, over], "main")
+    assert said == (
+        "the newest checkpoint (turn 2, lineage 2) is passed over: ann answered so (lineage 3, checkpoint_digest)"
+    )
+
+
 def test_recover_prints_open_calls_and_what_to_do(answer: Any, run: Run) -> None:
     call = '{"kind": "tool_call", "call_id": "c1\\u001b[2J", "tool": "deploy", "input": {}}\n'
     answer("append", "-", "--workflow", "w", stdin=call)
