@@ -134,7 +134,8 @@ def why_replayed(entries: Sequence[LineageEntry], name: str) -> str:
     which = f"the newest checkpoint (turn {newest.detail.get('turn')}, lineage {newest.lineage_seq})"
     for entry in reversed(entries):
         if entry.detail.get("passed_over") == newest.lineage_seq:
-            return f"{which} is passed over: {entry.by} answered so (lineage {entry.lineage_seq}, {entry.detail['kind']})"
+            why = f"lineage {entry.lineage_seq}, {entry.detail['kind']}"
+            return f"{which} is passed over: {entry.by} answered so ({why})"
     moves = [e for e in entries if e.kind in MOVES and e.lineage_seq > newest.lineage_seq]
     if not moves:
         return f"{which} was left behind by a later restore of an earlier one"
