@@ -275,6 +275,23 @@ def test_an_accepted_divergence_meets_the_need_and_is_marked(db, wf):
     assert wf.recover(["bucket-0001"]).divergences == {"bucket-0001": "bucket-new1"}
 
 
+def test_a_divergence_of_one_of_several_leaves_the_others_asked(wf):
+    """I11, I17: one pair settles one reference; the rest is a case at once, and the one that recovery asks."""
+    wf.checkpoint({}, 7, basis=wf.context())
+    first = refused(wf, "bucket-0001", "bucket-0002", "bucket-0003")
+    wf.reconcile(first.case_id, strandline.AcceptDivergence("bucket-0001", "bucket-new1"), **SAID)
+    (rest,) = wf.cases()
+    assert (rest.missing_refs, rest.logged, rest.blocking) == (("bucket-0002", "bucket-0003"), True, True)
+    assert (rest.last_known.seq, rest.checkpoint_turn) == (wf.recall("bucket-0002")[0].seq, 7)
+    assert wf.lineage()[-1].detail["left_open"] == rest.case_id
+    again = refused(wf, "bucket-0001", "bucket-0002", "bucket-0003")
+    assert (again.case_id, again.last_known) == (rest.case_id, rest.last_known)
+    wf.append(strandline.pin("bucket-0003", "bucket-0003 is there"))
+    wf.reconcile(rest, strandline.AcceptDivergence("bucket-0002", "bucket-new1"), **SAID)
+    assert wf.cases() == []
+    assert wf.recover(["bucket-0001", "bucket-0002", "bucket-0003"]).turn == 7
+
+
 def test_divergences_make_chains_and_no_cycles(db, wf):
     """I17: the last of a chain meets the need; a reference never takes its own place."""
     with wf._env.write() as tx:

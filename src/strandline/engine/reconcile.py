@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 
 from strandline.codec import encode_json, encode_text, keyed_hex
 from strandline.engine.append import LogWriter, prepare
-from strandline.engine.cases import answer_key, as_read, check_cases_whole, get_case, settle_case, stored_case
+from strandline.engine.cases import (
+    answer_key,
+    as_read,
+    check_cases_whole,
+    get_case,
+    open_case,
+    settle_case,
+    stored_case,
+)
 from strandline.engine.effect_rows import (
     IN_DOUBT,
     call_id_of,
@@ -20,7 +28,7 @@ from strandline.engine.effect_rows import (
 from strandline.engine.environment import Environment, check_author
 from strandline.engine.lineage import check_entry, next_seq, summary_of
 from strandline.engine.reading import find_view, read_one
-from strandline.engine.retrieve import held_by
+from strandline.engine.retrieve import divergences, held_by, last_known
 from strandline.engine.revert import revert_in
 from strandline.engine.rewind import find_checkpoint, rewind_in
 from strandline.errors import (
@@ -263,7 +271,36 @@ def _diverge(given: _Given, answer: AcceptDivergence) -> Mapping[str, object]:
     )
     ids = tx.refs.find([old, new])
     (seq,) = given.append(said)
-    return {"event": seq, "old": ids[old], "new": ids[new], "events": [event.seq for event in held]}
+    left = _ask_for_the_rest(given, old)
+    done = {"event": seq, "old": ids[old], "new": ids[new], "events": [event.seq for event in held]}
+    return done if left is None else {**done, "left_open": left.case_id}
+
+
+def _ask_for_the_rest(given: _Given, old: str) -> Case | None:
+    """Open a case for what else the answered one misses, as the next recovery would: one pair settles one of them."""
+    env, tx, case = given.env, given.tx, given.case
+    view = find_view(tx, case.view, str(env.scope))
+    instead = divergences(tx, case.missing_refs, view)
+    pinned = {ref_id for ref_id in case.missing_ids if tx.register.standing(FactKind.PIN, str(ref_id))}
+    rest = {
+        ref_id: ref
+        for ref_id, ref in zip(case.missing_ids, case.missing_refs, strict=True)
+        if ref != old and ref not in instead and ref_id not in pinned
+    }
+    if not rest:
+        return None
+    checkpoint = None if case.checkpoint_seq is None else find_checkpoint(tx, case.checkpoint_seq)
+    known = last_known(tx, next(iter(rest.values())), view, env.scope.workflow)
+    return open_case(
+        env,
+        tx,
+        case.kind,
+        view=view,
+        reason=case.reason,
+        checkpoint=checkpoint,
+        missing_ids=tuple(rest),
+        last_known=known,
+    )
 
 
 # ---------------------------------------------------------------------------------------------- effects

@@ -436,7 +436,7 @@ def _check_resumable(
     """Ask the pure rule whether the agent may go on (I16). References that no event holds are named first (I11)."""
     text_of_state = state_text(state) if target else ""
     missing = missing_dependencies(needs, context.dependency_text, text_of_state)
-    known = {ref: last_known(tx, ref, snapshot, reader, env.scope.workflow) for ref in missing}
+    known = {ref: last_known(tx, ref, reader, env.scope.workflow) for ref in missing}
     resume_from_checkpoint(
         ResumePoint(
             generation=_generation(tx, basis, reader) if basis else snapshot.generation,

@@ -84,13 +84,14 @@ def divergences(tx: Transaction, refs: Sequence[str], reader: ViewHead) -> dict[
     return found
 
 
-def last_known(tx: Transaction, ref: str, snapshot: ContextView, reader: ViewHead, workflow: str) -> LastKnown | None:
+def last_known(tx: Transaction, ref: str, reader: ViewHead, workflow: str) -> LastKnown | None:
     """Return where a reader last saw a reference, or None when no live event that it may see holds it (I11, I21)."""
-    event, _ = next(sighted_events(tx, ref, reader, snapshot.revision, workflow, abandoned_of(tx)), (None, False))
+    revision = tx.log.head().revision
+    event, _ = next(sighted_events(tx, ref, reader, revision, workflow, abandoned_of(tx)), (None, False))
     if event is None:
         return None
     ref_id = tx.refs.find([ref])[ref]
-    dropped = tx.summaries.dropped_by(snapshot.summary.summary_no, [ref_id]) if snapshot.summary is not None else {}
+    dropped = tx.summaries.dropped_by(reader.summary_no, [ref_id]) if reader.summary_no else {}
     return LastKnown(seq=event.seq, generation_dropped=dropped.get(ref_id), event_kind=event.kind.value)
 
 
