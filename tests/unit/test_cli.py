@@ -736,6 +736,7 @@ def test_a_file_that_is_none_makes_no_store(answer: Any, store: Path, name: str)
 def test_a_store_of_something_else_is_corrupt_or_unavailable(answer: Any, tmp_path: Path) -> None:
     text = tmp_path / "text.db"
     text.write_text("this is a note, and long enough to be no header of a database" * 20)
+    assert f"`strandline verify --store {text}`" in answer("cases", "--store", text, code=8)["error"]["hint"]
     damaged = answer("verify", "--store", text, code=8)
     assert (damaged["ok"], damaged["events"], len(damaged["problems"])) == (False, 0, 1)
     assert damaged["error"]["type"] == "CorruptRecordError"

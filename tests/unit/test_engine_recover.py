@@ -468,6 +468,28 @@ def test_a_corrupt_summary_is_a_reconciliation(file):
         wf.context()
 
 
+def test_who_reads_a_damaged_summary_is_sent_to_recover(file):
+    """I16: a loop that never recovers finds the way out; what several summaries share is damaged once."""
+    path, wf = file
+    wf.append(talk(8, start=30))
+    wf.compact(800, quiet)
+    tamper(path, "UPDATE segment SET text = CAST('Work went on from event 9.' AS BLOB)")
+    wf.append(talk(8, start=50))
+    for read in (wf.context, lambda: wf.compact(400, quiet)):
+        with pytest.raises(strandline.CorruptRecordError, match="segment") as damaged:
+            read()
+        assert "`strandline recover`" in damaged.value.hint
+    problems = wf.verify().problems
+    assert problems
+    assert len(set(problems)) == len(problems)
+    with pytest.raises(strandline.SummaryReconciliationError) as refused:
+        wf.recover()
+    wf.reconcile(refused.value.case_id, strandline.ReplayFromExact(), by="ann", why="the log is whole")
+    assert wf.recover().generation == 3
+    assert wf.context().generation == 3
+    assert wf.verify().problems == problems, "what nothing reads any more is still not what was written"
+
+
 BROKEN = {
     "the first segment gone": lambda s: {"segments": s.segments[1:]},
     "a segment in the middle gone": lambda s: {"segments": (s.segments[0], *s.segments[2:])},

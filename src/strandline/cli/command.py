@@ -19,6 +19,7 @@ from strandline.cli.output import emit, facts_of, tell, to_json
 from strandline.cli.reference_rules import rules_of
 from strandline.errors import (
     CompactionLineageError,
+    CorruptRecordError,
     InvalidInputError,
     SummaryReconciliationError,
     TenantScopeError,
@@ -134,6 +135,9 @@ class Target:
             except (SummaryReconciliationError, CompactionLineageError, UnreconciledSummaryError) as error:
                 error.hint = self._way_out(error)
                 raise
+            except CorruptRecordError as error:
+                self._complete(error)
+                raise
 
     def command(self, words: str) -> str:
         """Return a command line on this same workflow, as it can be typed."""
@@ -144,6 +148,11 @@ class Target:
         )
         verb, _, rest = words.partition(" ")
         return f"strandline {verb}{where} {rest}".rstrip()
+
+    def _complete(self, error: CorruptRecordError) -> None:
+        """Let a hint name its commands as they can be typed here."""
+        for verb in ("verify", "recover"):
+            error.hint = error.hint.replace(f"`strandline {verb}`", f"`{self.command(verb)}`")
 
     def _way_out(self, error: SummaryReconciliationError | CompactionLineageError | UnreconciledSummaryError) -> str:
         """Return the commands that answer a refusal, as they can be typed."""
@@ -201,6 +210,9 @@ class Target:
         except strandline.StoreUnavailableError as error:
             if not create and not Path(self.store.removeprefix("sqlite:///")).exists():
                 error.hint = _NO_STORE_HINT
+            raise
+        except CorruptRecordError as error:
+            self._complete(error)
             raise
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from strandline.codec import EMPTY_CHAIN, decode_sightings, event_place, open_event, read_body, text_digest
 from strandline.engine.environment import Environment, part_tokens
@@ -192,15 +193,27 @@ def read_summary(tx: Transaction, view: ViewHead, *, texts_only: bool = False) -
     """Return the view's active summary, checked; None at the empty one. `texts_only`: as of `SummaryFacet.get`.
 
     Raises:
-        CorruptRecordError: it is missing, incomplete or damaged (I5, I7).
+        CorruptRecordError: it is missing, incomplete or damaged (I5, I7); the hint says the way out.
     """
     if view.summary_no == 0:
         return None
-    summary = load_summary(tx, view.summary_no, view.name, texts_only=texts_only)
+    try:
+        summary = load_summary(tx, view.summary_no, view.name, texts_only=texts_only)
+    except CorruptRecordError as error:
+        if error.place.startswith(OF_A_SUMMARY):
+            error.hint = _RECOVER
+        raise
     if summary.watermark != view.watermark:
         place = f"summary {view.summary_no} of view {view.name!r}"
         raise CorruptRecordError("the summary is not the one that the view's pointer means", place=place)
     return summary
+
+
+OF_A_SUMMARY: Final = ("summary ", "segment ")  # how the place of what a recovery can do without begins
+_RECOVER: Final = (
+    "It is the active summary; the log does not need it. Call `recover`, on the command line `strandline recover`: it "
+    "opens a case, and the answer replay-from-exact goes back to the newest verified summary."
+)
 
 
 def load_summary(tx: Transaction, number: int, view: str, *, texts_only: bool = False) -> Summary:

@@ -16,7 +16,7 @@ from strandline.engine.environment import Environment
 from strandline.engine.external import EXTERNAL, Loader, state_text, with_loads
 from strandline.engine.lineage import add_entry, check_entry, read_entries, summary_of
 from strandline.engine.read_context import Context, assemble_context, check_needs, first_set
-from strandline.engine.reading import UNWRITTEN_MAIN, abandoned_of, find_view, read_view
+from strandline.engine.reading import OF_A_SUMMARY, UNWRITTEN_MAIN, abandoned_of, find_view, read_view
 from strandline.engine.reconcile import answer_by_controller, check_controller, passed_over
 from strandline.engine.retrieve import divergences, last_known
 from strandline.errors import (
@@ -410,7 +410,7 @@ def _read_snapshot(env: Environment, tx: Transaction, view: str, budget: int, ta
     try:
         return read_view(env, tx, view, budget)
     except CorruptRecordError as error:
-        if not error.place.startswith(("summary ", "segment ")):
+        if not error.place.startswith(OF_A_SUMMARY):
             raise
         stored = tx.views.get(view)
         raise SummaryReconciliationError(

@@ -49,7 +49,8 @@ def verify(env: Environment, scopes: list[Scope], progress: Progress | None = No
             check.notes.note(error)
         problems += check.notes.problems
         events += check.events
-    return VerifyReport(workflows=len(scopes), events=events, problems=tuple(problems[:VERIFY_PROBLEMS_MAX]))
+    once = tuple(dict.fromkeys(problems))  # a segment that several summaries share is damaged once
+    return VerifyReport(workflows=len(scopes), events=events, problems=once[:VERIFY_PROBLEMS_MAX])
 
 
 class _WorkflowCheck:
