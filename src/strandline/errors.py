@@ -200,11 +200,10 @@ class UnreconciledSummaryError(StrandlineError):
     Attributes: case_id.
     """
 
-    hint = "Answer the case with `strandline reconcile`."
     fields = ("case_id",)
 
-    def __init__(self, message: str, *, case_id: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, case_id: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint or f"Answer the case: `wf.reconcile({case_id!r}, …, by=…, why=…)`.")
         self.case_id = case_id
 
 
@@ -304,10 +303,15 @@ class EffectUnknownError(StrandlineError):
     Attributes: key, case_id.
     """
 
-    hint = "Find out at the other side, then answer the case with `strandline reconcile`."
+    hint = "Find out at the other side whether it happened."
     fields = ("key", "case_id")
 
     def __init__(self, message: str, *, key: str, case_id: str | None, hint: str | None = None) -> None:
+        if hint is None and case_id is not None:
+            hint = (
+                f"{self.hint} Then answer the case: `wf.reconcile({case_id!r}, EffectDone(result), by=…, why=…)`, or "
+                "with `EffectNeverHappened()`."
+            )
         super().__init__(message, hint=hint)
         self.key = key
         self.case_id = case_id

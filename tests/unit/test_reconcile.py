@@ -68,8 +68,26 @@ def test_a_refused_recovery_opens_exactly_one_case(db, wf):
     assert (case.missing_refs, case.logged) == (("bucket-0001", "bucket-0002"), True)
     assert (case.last_known, case.reason) == (error.last_known, "dependency_not_verbatim")
     assert case.last_known.generation_dropped == 1
-    assert f"strandline reconcile {case.case_id} replay-from-exact" in error.hint
     assert refused(wf, "bucket-0001").case_id != error.case_id, "another question"
+
+
+def test_the_hint_of_a_refusal_can_be_typed(db, wf):
+    """C21: the command says which store, tenant and workflow; where no command can open the store, the call stands."""
+    error = refused(wf, "bucket-0001")
+    with pytest.raises(strandline.UnreconciledSummaryError) as blocked:
+        wf.compact(300, quiet)
+    if db.store.path is None:
+        way_out = f"`wf.reconcile('{error.case_id}', ReplayFromExact(), by=…, why=…)`"
+    else:
+        where = f"--store {db.store.path} --tenant acme --workflow {wf.name}"
+        way_out = f"`strandline reconcile {where} {error.case_id} replay-from-exact --by WHO --why TEXT`"
+    assert way_out in error.hint
+    assert way_out in blocked.value.hint
+    assert "fit it: replay-from-exact, accept-divergence OLD NEW, replay-from-checkpoint ID, abandon" in str(
+        blocked.value.hint
+    )
+    unknown = strandline.EffectUnknownError("?", key="pay", case_id="c7").hint
+    assert "`wf.reconcile('c7', EffectDone(result), by=…, why=…)`" in unknown
 
 
 def test_the_case_names_the_checkpoint_that_would_have_been_restored(wf):

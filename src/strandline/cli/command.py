@@ -27,6 +27,7 @@ from strandline.errors import (
 )
 from strandline.limits import CONTEXT_BUDGET_TOKENS, CONTEXT_BUDGET_TOKENS_MIN
 from strandline.model.ids import DEFAULT_TENANT, DEFAULT_VIEW, check_name
+from strandline.rules.commands import command_line
 
 if TYPE_CHECKING:
     from strandline import Strandline, Workflow
@@ -143,11 +144,7 @@ class Target:
         """Return a command line on this same workflow, as it can be typed."""
         given = {"store": self.store, "tenant": self.tenant, "workflow": self.workflow}
         usual = {"store": os.environ.get("STRANDLINE_STORE") or "strandline.db", "tenant": DEFAULT_TENANT}
-        where = "".join(
-            f" --{name} {shlex.quote(str(value))}" for name, value in given.items() if value != usual.get(name)
-        )
-        verb, _, rest = words.partition(" ")
-        return f"strandline {verb}{where} {rest}".rstrip()
+        return command_line(words, **{name: value for name, value in given.items() if value != usual.get(name)})
 
     def _complete(self, error: CorruptRecordError) -> None:
         """Let a hint name its commands as they can be typed here."""

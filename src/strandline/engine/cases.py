@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from strandline.codec import ERASED_TEXT, job_id
 from strandline.engine.environment import Environment, check_whole
@@ -24,6 +23,7 @@ from strandline.model.case import Case, CaseKind, CaseState
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
+from strandline.rules.reconciling import FITTING, TYPED, typed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,10 +136,10 @@ def find_case(env: Environment, tx: Transaction, question: Question) -> Case | N
     return tx.cases.open_one(question.identity(env))
 
 
-def name_case(error: SummaryReconciliationError | CompactionLineageError, case: Case) -> None:
+def name_case(env: Environment, error: SummaryReconciliationError | CompactionLineageError, case: Case) -> None:
     """Let a refusal name its case, and say how it is answered."""
     error.case_id = case.case_id
-    command = HOW_TO_ANSWER[case.kind].format(case_id=case.case_id)
+    command = how_to_answer(env, case)
     if case.kind is CaseKind.MISSING_DEPENDENCY:
         error.hint = (
             f"Recall the reference and check that it still holds, then answer the case: `{command}`. Nothing was "
@@ -149,12 +149,11 @@ def name_case(error: SummaryReconciliationError | CompactionLineageError, case: 
         error.hint = f"Answer the case: `{command}`. {error.hint}"
 
 
-_ANSWERED = "strandline reconcile {case_id} replay-from-exact --by WHO --why TEXT"
-HOW_TO_ANSWER: Final = dict.fromkeys(CaseKind, _ANSWERED) | dict.fromkeys(
-    (CaseKind.OPEN_CALL, CaseKind.QUARANTINED, CaseKind.DEAD_LETTER, CaseKind.BLOCKED_CONTEXT),
-    "strandline reconcile {case_id} abandon --by WHO --why TEXT",
-)
-"""The command that gives the ordinary answer to a case of each kind."""
+def how_to_answer(env: Environment, case: Case) -> str:
+    """Return the command that gives a case its ordinary answer; where no command can open the store, the call."""
+    ordinary = FITTING[case.kind][0]
+    command = env.command(f"reconcile {case.case_id} {TYPED[ordinary]} --by WHO --why TEXT")
+    return command or f"wf.reconcile({case.case_id!r}, {ordinary.__name__}(), by=…, why=…)"
 
 
 def settle_case(
@@ -247,6 +246,7 @@ def unreconciled(env: Environment, case: Case, what: str) -> UnreconciledSummary
     return UnreconciledSummaryError(
         f"{what}: the case {case.case_id} ({case.kind}: {case.reason}) is open{late}; nothing was written",
         case_id=case.case_id,
+        hint=f"Answer the case: `{how_to_answer(env, case)}`. Answers that fit it: {typed(case.kind)}.",
     )
 
 
@@ -301,14 +301,15 @@ def stored_case(env: Environment, tx: Transaction, case_id: str) -> Case:
         InvalidInputError: there is none of this id.
     """
     if not isinstance(case_id, str) or not case_id.isascii() or not case_id.isalnum():
-        raise InvalidInputError(f"{case_id!r} is no id of a case", hint=_WHICH)
+        raise InvalidInputError(f"{case_id!r} is no id of a case", hint=_which(env))
     case = tx.cases.get(case_id)
     if case is None:
-        raise InvalidInputError(f"{env.scope} has no case {case_id!r}", hint=_WHICH)
+        raise InvalidInputError(f"{env.scope} has no case {case_id!r}", hint=_which(env))
     return case
 
 
-_WHICH = "`strandline cases --all` lists them."
+def _which(env: Environment) -> str:
+    return f"`{env.command('cases --all') or 'wf.cases(include_answered=True)'}` lists them."
 
 
 def as_read(env: Environment, tx: Transaction, case: Case) -> Case:

@@ -13,6 +13,7 @@ from strandline.errors import InvalidInputError
 from strandline.limits import CASE_TEXT_CHARS_MAX
 from strandline.model.ids import Scope
 from strandline.ports import Clock, Entropy, Hook, Store, TokenCounter, Transaction
+from strandline.rules.commands import command_line
 from strandline.rules.reference_rules import BUILT_IN, References
 
 PART_JOINT: Final = "\n\n"  # between the parts of a context that is read as one text
@@ -72,6 +73,11 @@ class Environment:
         """Open a writing transaction on the workflow, as `Store.write`; a fork's holds its inherited past (C22)."""
         with self.store.write(self.scope, joins=joins) as tx:
             yield compose(tx)
+
+    def command(self, words: str) -> str | None:
+        """Return a command line on this workflow, as it can be typed; None where no command can open the store."""
+        store, scope = self.store.path, self.scope
+        return store and command_line(words, store=store, tenant=scope.tenant, workflow=scope.workflow)
 
     def part_tokens(self, text: str) -> int:
         """Return the tokens of a part of a context, with what parts it from the next; of no text, none."""

@@ -167,7 +167,7 @@ def _dry_run(env: Environment, request: RecoveryRequest) -> Recovery:
             question = _question(tx, seen, error)
             there = None if question is None else find_case(env, tx, question)
             if there is not None:
-                name_case(error, there)
+                name_case(env, error, there)
             raise
 
 
@@ -192,7 +192,7 @@ def _recover_once(env: Environment, request: RecoveryRequest) -> Recovery | Refu
                 raise
             for view in before:
                 record_fence(tx, view, env.clock.now_us())
-            name_case(error, ask(env, tx, question))
+            name_case(env, error, ask(env, tx, question))
             outcome = error
     scope = str(env.scope)
     if isinstance(outcome, Recovery):

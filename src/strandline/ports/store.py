@@ -86,6 +86,11 @@ class Store(Protocol):
         """The store's secret key of 32 bytes for digests of short content, made once."""
         ...
 
+    @property
+    def path(self) -> str | None:
+        """What `--store` of the command line takes; None: nobody else can open it. Hints name it."""
+        ...
+
     def read(self, scope: Scope) -> AbstractContextManager[Transaction]:
         """Open one snapshot. Nothing is written; a workflow that is not there is empty."""
         ...

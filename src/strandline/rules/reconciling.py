@@ -35,6 +35,21 @@ FITTING: Final[Mapping[CaseKind, tuple[type, ...]]] = {
 }
 """The answers that fit each kind; the ordinary one first."""
 
+TYPED: Final[Mapping[type, str]] = {
+    ReplayFromExact: "replay-from-exact",
+    AcceptDivergence: "accept-divergence OLD NEW",
+    ReplayFromCheckpoint: "replay-from-checkpoint ID",
+    Abandon: "abandon",
+    EffectDone: "effect-done JSON",
+    EffectNeverHappened: "effect-never-happened",
+}
+"""What each answer is on the command line."""
+
+
+def typed(kind: CaseKind) -> str:
+    """Return the answers that fit a kind, as they are typed."""
+    return ", ".join(TYPED[answer] for answer in FITTING[kind])
+
 
 def check_fits(case: Case, answer: CaseAnswer) -> None:
     """Refuse an answer that does not fit the kind of a case.

@@ -85,6 +85,10 @@ class MemoryStore:
     def digest_key(self) -> bytes:
         return self._digest_key
 
+    @property
+    def path(self) -> None:
+        return None
+
     @contextmanager
     def read(self, scope: Scope) -> Iterator[Transaction]:
         workflows = self._open_workflows()

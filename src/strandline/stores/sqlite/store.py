@@ -65,6 +65,10 @@ class SqliteStore:
             self.close()
             raise
 
+    @property
+    def path(self) -> str:
+        return self._path
+
     def _connect(self, *, read_only: bool) -> sqlite3.Connection:
         path = Path(self._path)
         if not path.parent.is_dir():

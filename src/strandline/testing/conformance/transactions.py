@@ -178,6 +178,12 @@ class TransactionLaws(StoreLaws):
             assert again.digest_key == key
             again.close()
 
+    def test_what_nobody_else_can_open_has_no_path(self, open_store: OpenStore) -> None:
+        """C21: a hint names a store only where a command could open it."""
+        store = open_store()
+        assert store.path is None if not self.durable else store.path
+        store.close()
+
     def test_a_healthy_store_has_no_problems(self, store: Store) -> None:
         """C5: what the suite writes is whole in the engine's own eyes."""
         assert store.problems() == []
