@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Final
 
 import typer
@@ -27,5 +28,6 @@ def fork(target: Target, name: Name, by: By, why: Why, at: At = None) -> Answer:
             ("facts in force", forked.facts),
             *((f"summary of {view}", f"through event {mark:,}") for view, mark in forked.watermarks.items() if mark),
         ],
-        hint=f"Work on it with `--workflow {forked.workflow}`; {count(forked.revision, 'event')} were not copied.",
+        hint=f"Work on it with `--workflow {shlex.quote(forked.workflow)}`; "
+        f"{count(forked.revision, 'event')} were not copied.",
     )
