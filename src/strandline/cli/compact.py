@@ -60,10 +60,11 @@ def compact(
             imported = time.perf_counter()
         with progress(f"compacting {workflow.name}"):
             done = workflow.compact(budget, strict=strict, through=through, when_tokens=when_tokens)
+        case_kind = workflow.case(done.case_id).kind if done.case_id is not None else None
     duration_ms = _ms(begun, time.perf_counter())
     phases_ms = {"open": _ms(begun, opened)} | ({"import": _ms(opened, imported)} if file is not None else {})
     value = pick(done, _FIELDS)
-    value |= {"events_imported": events_imported, "attempts": len(done.attempts)}
+    value |= {"events_imported": events_imported, "attempts": len(done.attempts), "case_kind": case_kind}
     value |= {"duration_ms": duration_ms, "phases_ms": {**phases_ms, **done.phases_ms}}
     ended = done.outcome.replace("_", " ")
     failed = done.outcome not in ("activated", "nothing_to_do")
