@@ -77,6 +77,7 @@ def test_a_case_of_a_summary_that_gave_way_blocks_no_longer(wf):
         view = find_view(tx, "main", str(wf._env.scope))
         open_case(wf._env, tx, CaseKind.REGRESSION, view=replace(view, generation=0, summary_no=0), reason="old")
     assert wf.compact(400, quiet).outcome == "activated"
+    assert [case.summary_active for case in wf.cases() if case.kind == "regression"] == [False]
 
 
 def test_an_old_case_is_said_to_have_escalated(tmp_path):
@@ -137,9 +138,12 @@ def test_a_dead_letter_is_one_case(wf):
     assert [done.outcome for done in (first, again)] == ["dead_letter", "dead_letter"]
     (case,) = wf.cases()
     assert first.case_id == again.case_id == case.case_id
+    assert (case.summary_active, case.compacted_since) == (True, False)
     assert wf.compact(400, summarizer).case_id is None
+    assert [(case.summary_active, case.compacted_since) for case in wf.cases()] == [(False, True)]
     wf.reconcile(case, strandline.Abandon(), by="ann", why="it works again")
     assert wf.cases() == []
+    assert wf.case(case.case_id).compacted_since is False, "said of an open case only"
 
 
 def test_three_quarantined_candidates_stop_automatic_compaction(wf):

@@ -325,9 +325,10 @@ def test_cases_lists_and_reconcile_answers(answer: Any, run: Run, open_question:
     (case,) = answer("cases")["cases"]
     assert (case["case_id"], case["state"], case["missing_refs"]) == (case_id, "open", [ref])
     assert (case["blocking"], case["escalated"], case["logged"]) == (True, False, True)
-    shown = run("cases").stdout
-    assert f"{case_id}  missing_dependency  open, blocks" in shown
-    assert ref in shown
+    shown = run("cases")
+    assert f"{case_id}  missing_dependency  open, blocks" in shown.stdout
+    assert ref in shown.stdout
+    assert "of a missing_dependency: replay-from-exact, accept-divergence OLD NEW, replay-from-ch" in shown.stderr
     said = ("--by", "ann", "--why", "still so")
     done = answer("reconcile", case_id, "replay-from-exact", *said)["case"]
     assert (done["state"], done["answer"], done["by"], done["why"]) == (
@@ -372,7 +373,10 @@ def test_recover_by_a_policy(answer: Any, open_question: dict[str, Any]) -> None
         (["replay-from-checkpoint", "x"], "no lineage_seq"),
         (["replay-from-checkpoint", "1"], "is no checkpoint"),
         (["effect-done", "{"], "is no JSON"),
-        (["effect-done", "1"], "EffectDone is no answer to a case of kind missing_dependency"),
+        (
+            ["effect-done", "1"],
+            "is no answer to a case of kind missing_dependency; these are: ReplayFromExact (replay-fr",
+        ),
     ],
     ids=" ".join,
 )
@@ -1003,6 +1007,8 @@ def test_revert_goes_back_and_says_so(answer: Any, run: Run, compacted: dict[str
     run("append", "--text", "Then all of it was looked at again. " * 200)
     answer("compact", "--budget", 3000)
     case = answer("report-regression", 2, "--by", "ada", "--why", "it lost the budget")["case"]
+    assert case == answer("cases")["cases"][0]
+    assert case["summary_active"]
     done = answer("revert", 1, "--by", "ada", "--why", "it lost the budget")
     assert (done["generation"], done["to_generation"], done["left"]) == (3, 1, [2])
     assert done["case_id"] == case["case_id"]
@@ -1023,7 +1029,7 @@ def test_revert_lists_what_was_made(answer: Any, run: Run, store: Path, compacte
     shown = run("revert", 0, "--by", "ada", "--why", "x")
     assert "1 thing, below" in shown.stdout
     assert re.search(r"artifact  report +\d+ +1  bot", shown.stdout)
-    assert "answer the case" in shown.stderr
+    assert "close the case: `strandline reconcile --workflow api-tests " in shown.stderr
 
 
 @pytest.mark.parametrize("verb", ["revert", "report-regression"])
@@ -1135,6 +1141,11 @@ def test_fork_begins_another_workflow(answer: Any, run: Run) -> None:
     assert [hit["seq"] for hit in answer("recall", "bucket-77a1", "--workflow", "x")["hits"]] == [1]
     (entry,) = answer("lineage", "--workflow", "x")["entries"]
     assert (entry["kind"], entry["by"], entry["why"]) == ("fork", "ada", "another way")
+    hint = re.search(
+        "`(--workflow .*?)`", run("fork", "not mine", "--by", "ada", "--why", "x", "--workflow", "w").stderr
+    )
+    assert hint
+    assert answer("context", *shlex.split(hint[1]))["workflow"] == "not mine"
     assert "'y' begins behind event 4" in run("fork", "y", "--by", "ada", "--why", "x", "--workflow", "w").stdout
     assert run("verify").exit_code == 0
 

@@ -10,6 +10,7 @@ import typer
 
 from strandline.cli.command import Answer, Target, as_usage
 from strandline.cli.output import at, count, pick, table_of
+from strandline.rules.reconciling import typed
 
 if TYPE_CHECKING:
     from strandline import Case, CaseAnswer
@@ -23,9 +24,10 @@ _ANSWERS_HELP: Final = (
 Given = Annotated[list[str], typer.Argument(metavar="ANSWER...", help=_ANSWERS_HELP)]
 By = Annotated[str, typer.Option(metavar="WHO", help="Who decides.")]
 Why = Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept.")]
-_FIELDS: Final = (
-    "case_id kind state blocking escalated view generation reason revision opened_us checkpoint_name checkpoint_seq"
-    " checkpoint_turn missing_refs last_known logged subject detail answer by why answered_us answered_seq"
+CASE_FIELDS: Final = (
+    "case_id kind state blocking escalated view generation summary_active compacted_since reason revision opened_us"
+    " checkpoint_name checkpoint_seq checkpoint_turn missing_refs last_known logged subject detail answer by why"
+    " answered_us answered_seq"
 )
 
 
@@ -39,23 +41,36 @@ def cases(target: Target, include_answered: All = False) -> Answer:
     opened = sum(case.state == "open" for case in found)
     rows = [(c.case_id, c.kind, _state(c), c.generation, at(c.opened_us), _about(c)) for c in found]
     return Answer(
-        value={"cases": [pick(case, _FIELDS) for case in found]},
+        value={"cases": [pick(case, CASE_FIELDS) for case in found]},
         heading=count(opened, "open case") + (f", {len(found) - opened:,} answered" if include_answered else ""),
         text=table_of([("case", "what", "state", "generation", "opened", "about"), *rows]) if rows else "",
-        hint=f"Answer one: `{target.command('reconcile CASE ANSWER --by WHO --why TEXT')}`." if opened else "",
+        hint=_how_to_answer(target, found) if opened else "",
     )
+
+
+def _how_to_answer(target: Target, found: Sequence[Case]) -> str:
+    kinds = dict.fromkeys(case.kind for case in found if case.state == "open")
+    fitting = "; ".join(f"of a {kind}: {typed(kind)}" for kind in kinds)
+    return f"Answer one: `{target.command('reconcile CASE ANSWER --by WHO --why TEXT')}`. The ANSWER {fitting}."
 
 
 def _state(case: Case) -> str:
     if case.state == "open":
-        return ("escalated" if case.escalated else "open") + (", blocks" if case.blocking else "")
+        blocks = ", blocks" if case.blocking and case.summary_active else ""
+        return ("escalated" if case.escalated else "open") + blocks
     return f"{case.answer} by {case.by}"
 
 
 def _about(case: Case) -> str:
     said = [", ".join(case.missing_refs), case.subject, "" if case.missing_refs else case.reason]
     said += [f"checkpoint {case.checkpoint_seq}"] if case.checkpoint_seq is not None else []
+    said += ["its generation is active no more"] if case.blocking and _is_left(case) else []
+    said += ["a later compaction was activated"] if case.compacted_since else []
     return "; ".join(filter(None, said))
+
+
+def _is_left(case: Case) -> bool:
+    return case.state == "open" and not case.summary_active
 
 
 def reconcile(target: Target, case: CaseId, answer: Given, by: By, why: Why) -> Answer:
@@ -66,7 +81,7 @@ def reconcile(target: Target, case: CaseId, answer: Given, by: By, why: Why) -> 
     with target.open() as workflow, as_usage():
         done = workflow.reconcile(case, _answer(answer), by=by, why=why)
     return Answer(
-        value={"case": pick(done, _FIELDS)},
+        value={"case": pick(done, CASE_FIELDS)},
         heading=f"case {done.case_id} answered: {done.answer}",
         facts=[("what", done.kind), ("about", _about(done)), ("lineage", done.answered_seq), ("by", done.by)],
     )

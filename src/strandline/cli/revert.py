@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from strandline.cli.cases import CASE_FIELDS
 from strandline.cli.command import Answer, Target, as_usage, number
 from strandline.cli.output import count, pick, table_of
 
 if TYPE_CHECKING:
-    from strandline import Reverted
+    from strandline import Case, Reverted
 
 Generation = Annotated[int, typer.Argument(metavar="GENERATION", parser=number(0), help="As `lineage` prints it.")]
 By = Annotated[str, typer.Option(metavar="WHO", help="Who decides.")]
@@ -42,8 +43,14 @@ def revert(target: Target, generation: Generation, by: By, why: Why) -> Answer:
             ),
         ],
         text=_acted_on(done),
-        hint="Look at each, undo or redo it, then answer the case." if done.acted_on_count else "",
+        hint=_when_done(target, done),
     )
+
+
+def _when_done(target: Target, done: Reverted) -> str:
+    answer = target.command(f"reconcile {done.case_id} abandon --by WHO --why TEXT")
+    look = "Look at each, undo or redo it, then close" if done.acted_on_count else "Close"
+    return f"{look} the case: `{answer}`. The bad summary is left already."
 
 
 def _shown(done: Reverted) -> str:
@@ -64,7 +71,17 @@ def report_regression(target: Target, generation: Generation, by: By, why: Why) 
     with target.open() as workflow, as_usage():
         case = workflow.report_regression(generation, by=by, why=why)
     return Answer(
-        value={"case": pick(case, "case_id kind state view generation reason revision opened_us detail")},
+        value={"case": pick(case, CASE_FIELDS)},
         heading=f"case {case.case_id} is open on generation {case.generation}",
-        hint=f"Go back with `strandline revert`, to a generation below {case.generation}; or answer the case.",
+        hint=_way_back(target, case),
+    )
+
+
+def _way_back(target: Target, case: Case) -> str:
+    exact = target.command(f"reconcile {case.case_id} replay-from-exact --by WHO --why TEXT")
+    if case.summary_active:
+        back = target.command(f"revert {case.generation - 1} --by WHO --why TEXT")
+        return f"Go back with `{back}`, or further; or to the newest good generation by answering the case: `{exact}`."
+    return (
+        f"It is active no more, and blocks nothing. If the active one rests on it, this goes back behind it: `{exact}`."
     )

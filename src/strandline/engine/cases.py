@@ -193,6 +193,8 @@ def settle_case(
         missing_refs=(),
         logged=False,
         escalated=False,
+        summary_active=False,
+        compacted_since=False,
     )
     if not tx.cases.settle(answered):
         raise AssertionError("a case was answered while the head was locked")
@@ -313,16 +315,30 @@ def _which(env: Environment) -> str:
 
 
 def as_read(env: Environment, tx: Transaction, case: Case) -> Case:
-    """Return a case with what is not stored in it: the texts of its references, and whether the log holds each of them
-    still; whether it escalated.
+    """Return a case with what is not stored in it: the texts of its references; of an open one, whether the log holds
+    each of them still, whether it escalated, and what became of its summary.
     """
     texts = tx.refs.texts(case.missing_ids) if case.missing_ids else {}
     refs = tuple(texts.get(ref_id, ERASED_TEXT) for ref_id in case.missing_ids)
-    logged = False
-    if case.missing_ids and case.state is CaseState.OPEN:
-        reader = find_view(tx, case.view, str(env.scope))
-        logged = all(held_by(tx, ref, reader, env.scope.workflow) is not None for ref in refs)
-    return replace(case, missing_refs=refs, logged=logged, escalated=_escalated(env, case))
+    if case.state is not CaseState.OPEN:
+        return replace(case, missing_refs=refs)
+    view = find_view(tx, case.view, str(env.scope))
+    return replace(
+        case,
+        missing_refs=refs,
+        logged=bool(refs) and all(held_by(tx, ref, view, env.scope.workflow) is not None for ref in refs),
+        escalated=_escalated(env, case),
+        summary_active=view.summary_no == case.summary_no,
+        compacted_since=case.kind in _OF_A_COMPACTION and _compacted_since(tx, case, view),
+    )
+
+
+_OF_A_COMPACTION = (CaseKind.DEAD_LETTER, CaseKind.QUARANTINED)
+
+
+def _compacted_since(tx: Transaction, case: Case, view: ViewHead) -> bool:
+    moves = (tx.lineage.move_to(view.name, number) for number in range(case.generation + 1, view.generation + 1))
+    return any(entry is not None and entry.kind is LineageKind.COMPACTION for entry in moves)
 
 
 def _escalated(env: Environment, case: Case) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from strandline.codec import record_digest
 from strandline.engine.acted_on import read_acted_on
-from strandline.engine.cases import open_case
+from strandline.engine.cases import as_read, open_case
 from strandline.engine.claim import fence_holder
 from strandline.engine.environment import Environment, check_author
 from strandline.engine.lineage import add_entry, next_seq, read_entries, summary_of
@@ -132,7 +132,8 @@ def report_regression(env: Environment, view: str, generation: int, *, by: str, 
             raise InvalidInputError(
                 f"generation {generation} of view {view!r} is the empty summary, which says nothing that could be bad"
             )
-        return _open_regression(env, tx, replace(head, generation=generation, summary_no=number), by=by, why=why)
+        bad = replace(head, generation=generation, summary_no=number)
+        return as_read(env, tx, _open_regression(env, tx, bad, by=by, why=why))
 
 
 def _open_regression(env: Environment, tx: Transaction, view: ViewHead, *, by: str, why: str) -> Case:

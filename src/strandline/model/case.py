@@ -48,8 +48,8 @@ class CaseState(enum.StrEnum):
 class Case:
     """One open question. `view`, `generation` and `summary_no` name the summary that it is about.
 
-    References stand in it by number: their texts stand in one erasable place (C31). `missing_refs`, `logged` and
-    `escalated` are not stored: they are filled in when the case is read.
+    References stand in it by number: their texts stand in one erasable place (C31). What the last lines name is not
+    stored: it is filled in when the case is read, and, but for `missing_refs`, of an open case only.
     """
 
     case_id: str
@@ -77,6 +77,8 @@ class Case:
     missing_refs: tuple[str, ...] = ()
     logged: bool = False  # live events hold every one of them
     escalated: bool = False  # open for longer than CASE_ESCALATES_S
+    summary_active: bool = False  # its summary is the one that the view has now: where it blocks, it blocks now
+    compacted_since: bool = False  # dead_letter and quarantined: a later compaction was activated
 
     @property
     def blocking(self) -> bool:

@@ -61,7 +61,7 @@ def check_fits(case: Case, answer: CaseAnswer) -> None:
     if type(answer) not in fitting:
         raise InvalidInputError(
             f"{_shown(answer)} is no answer to a case of kind {case.kind}; these are: "
-            f"{', '.join(kind.__name__ for kind in fitting)}"
+            f"{', '.join(f'{kind.__name__} ({TYPED[kind]})' for kind in fitting)}"
         )
     if isinstance(answer, AcceptDivergence):
         if answer.old_ref not in case.missing_refs:
