@@ -337,7 +337,11 @@ def test_cases_lists_and_reconcile_answers(answer: Any, run: Run, open_question:
         "ann",
         "still so",
     )
-    assert answer("recover", "--needs", ref)["kind"] == "replay"
+    shown = run("reconcile", case_id, "replay-from-exact", *said)
+    assert re.search(r"done +pinned, by event \d+\n", shown.stdout)
+    again = re.search("Recover again: `strandline (.*?)`", shown.stderr)
+    assert again
+    assert answer(*shlex.split(again[1]))["kind"] == "replay"
     assert answer("cases")["cases"] == []
     assert [found["case_id"] for found in answer("cases", "--all")["cases"]] == [case_id]
     error = answer("reconcile", case_id, "abandon", *said, code=6)["error"]

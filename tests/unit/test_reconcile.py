@@ -421,6 +421,26 @@ def test_a_regression_that_is_active_is_left_by_its_answer(wf):
     assert wf.context().generation == 2
 
 
+def test_an_answer_says_what_it_did(wf):
+    """C14, C17: as the lineage tells it; what was made from the bad summary is listed to who left it."""
+    wf.append(strandline.artifact("report", "report-2.pdf", actor="bot"), basis=wf.context())
+    case = wf.report_regression(1, by="ann", why="bad")
+    assert (case.done, case.acted_on, case.summary_active) == ({}, (), True)
+    done = wf.reconcile(case, strandline.ReplayFromExact(), **SAID)
+    assert done.done == {"to_generation": 0, "generation": 2, "acted_on": 1}
+    assert [(made.kind, made.name) for made in done.acted_on] == [("artifact", "report")]
+    again = wf.reconcile(case, strandline.ReplayFromExact(), **SAID)
+    assert (again, again.done, again.acted_on) == (done, done.done, ())
+    pinned = wf.reconcile(open_missing(wf), strandline.ReplayFromExact(), **SAID).done["pins"]
+    assert [event.kind for seq in pinned for event in wf.events(seq, seq)] == ["pin"]
+
+
+def open_missing(wf):
+    wf.append(talk(30, start=90))
+    wf.compact(250, quiet)
+    return refused(wf, "bucket-0001").case_id
+
+
 def test_a_regression_under_the_active_summary_is_left_too(wf):
     """C14: a summary that was built on the bad one holds its text."""
     wf.append(talk(16, start=90))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from strandline.cli.command import Answer, Target, as_usage
-from strandline.cli.output import at, count, pick, table_of
+from strandline.cli.output import at, count, pick, plain, table_of
 from strandline.rules.reconciling import typed
 
 if TYPE_CHECKING:
-    from strandline import Case, CaseAnswer
+    from strandline import ActedOn, Case, CaseAnswer
 
 All = Annotated[bool, typer.Option("--all", help="The answered ones, too.")]
 CaseId = Annotated[str, typer.Argument(metavar="CASE", help="The id of the case, as `cases` prints it.")]
@@ -24,6 +25,13 @@ _ANSWERS_HELP: Final = (
 Given = Annotated[list[str], typer.Argument(metavar="ANSWER...", help=_ANSWERS_HELP)]
 By = Annotated[str, typer.Option(metavar="WHO", help="Who decides.")]
 Why = Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept.")]
+_FROM_RECOVERY: Final = (
+    "missing_dependency",
+    "generation_mismatch",
+    "corrupt_summary",
+    "checkpoint_digest",
+    "lineage_refusal",
+)
 CASE_FIELDS: Final = (
     "case_id kind state blocking escalated view generation summary_active compacted_since reason revision opened_us"
     " checkpoint_name checkpoint_seq checkpoint_turn missing_refs last_known logged subject detail answer by why"
@@ -81,10 +89,54 @@ def reconcile(target: Target, case: CaseId, answer: Given, by: By, why: Why) -> 
     with target.open() as workflow, as_usage():
         done = workflow.reconcile(case, _answer(answer), by=by, why=why)
     return Answer(
-        value={"case": pick(done, CASE_FIELDS)},
+        value={"case": pick(done, CASE_FIELDS), "done": plain(done.done), "acted_on": plain(done.acted_on)},
         heading=f"case {done.case_id} answered: {done.answer}",
-        facts=[("what", done.kind), ("about", _about(done)), ("lineage", done.answered_seq), ("by", done.by)],
+        facts=[
+            ("what", done.kind),
+            ("about", _about(done)),
+            ("lineage", done.answered_seq),
+            ("by", done.by),
+            ("done", _done(done)),
+        ],
+        text=acted_on_table(done.acted_on),
+        hint=_what_next(target, done),
     )
+
+
+def _done(case: Case) -> str:
+    """Say what an answer did, as its entry of the lineage tells it."""
+    did, said = case.done, []
+    for name, what in (
+        ("pins", "pinned, by event {}"),
+        ("to_generation", "went back to the content of generation {}"),
+        ("generation", "which is generation {} now"),
+        ("acted_on", "{} made from the bad one"),
+        ("passed_over", "checkpoint {} is passed over"),
+        ("to", "went back to event {}"),
+        ("branch", "on branch {}"),
+        ("event", "the divergence is event {}"),
+        ("left_open", "the other references are asked by case {}"),
+        ("effect", "the effect is {}"),
+    ):
+        value = did.get(name)
+        if value not in (None, "", []):
+            said.append(what.format(", ".join(map(str, value)) if isinstance(value, list | tuple) else value))
+    return "; ".join(said) or "nothing else was changed"
+
+
+def _what_next(target: Target, case: Case) -> str:
+    if case.answer == "abandon" or case.kind not in _FROM_RECOVERY:
+        return "Look at each, undo or redo it." if case.acted_on else ""
+    name = f" --name {shlex.quote(case.checkpoint_name)}" if case.checkpoint_name not in (None, "main") else ""
+    needs = "".join(f" --needs={shlex.quote(ref)}" for ref in case.missing_refs)
+    look = "Look at each, undo or redo it. " if case.acted_on else ""
+    return f"{look}Recover again: `{target.command(f'recover{name}{needs}')}`."
+
+
+def acted_on_table(acted_on: Sequence[ActedOn]) -> str:
+    """Return the table of what was made from a bad summary."""
+    rows = [(a.kind, a.name, a.state, a.seq, a.basis.generation, a.actor) for a in acted_on]
+    return table_of([("what", "which", "state", "event", "generation", "actor"), *rows]) if rows else ""
 
 
 def _answer(words: Sequence[str]) -> CaseAnswer:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from strandline.cli.cases import CASE_FIELDS
+from strandline.cli.cases import CASE_FIELDS, acted_on_table
 from strandline.cli.command import Answer, Target, as_usage, number
-from strandline.cli.output import count, pick, table_of
+from strandline.cli.output import count, pick
 
 if TYPE_CHECKING:
     from strandline import Case, Reverted
@@ -42,7 +42,7 @@ def revert(target: Target, generation: Generation, by: By, why: Why) -> Answer:
                 f"{count(done.acted_on_count, 'thing')}, {_shown(done)}" if done.acted_on_count else "nothing",
             ),
         ],
-        text=_acted_on(done),
+        text=acted_on_table(done.acted_on),
         hint=_when_done(target, done),
     )
 
@@ -56,11 +56,6 @@ def _when_done(target: Target, done: Reverted) -> str:
 def _shown(done: Reverted) -> str:
     """Say whether all that was acted on is listed."""
     return "below" if len(done.acted_on) == done.acted_on_count else f"the first {len(done.acted_on):,} below"
-
-
-def _acted_on(done: Reverted) -> str:
-    rows = [(a.kind, a.name, a.state, a.seq, a.basis.generation, a.actor) for a in done.acted_on]
-    return table_of([("what", "which", "state", "event", "generation", "actor"), *rows]) if rows else ""
 
 
 def report_regression(target: Target, generation: Generation, by: By, why: Why) -> Answer:

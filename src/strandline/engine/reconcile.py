@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from strandline.codec import encode_json, encode_text, keyed_hex
 from strandline.engine.append import LogWriter, prepare
@@ -57,6 +57,7 @@ from strandline.model.effect import Effect
 from strandline.model.event import Event, EventKind, NewEvent
 from strandline.model.ids import EVERYONE
 from strandline.model.lineage import LineageKind
+from strandline.model.outcome import ActedOn
 from strandline.model.register import FactKind
 from strandline.ports import Controller, Transaction
 from strandline.rules.reconciling import check_answer, check_fits
@@ -75,6 +76,7 @@ class _Given:
     answer: CaseAnswer
     by: str
     why: str
+    acted_on: list[ActedOn] = field(default_factory=list)  # what was made from a summary that the answer left
 
     def append(self, *events: NewEvent) -> tuple[int, ...]:
         """Append events in the name of Strandline, and return their seqs."""
@@ -100,7 +102,8 @@ class _Given:
 def reconcile(env: Environment, case_id: str, answer: CaseAnswer, *, by: str, why: str) -> Case:
     """Answer a case. What the answer does, its entry in the lineage and the answered case are one transaction.
 
-    The first answer wins; the same answer, given again, returns the case as it was answered.
+    The first answer wins; the same answer, given again, returns the case as it was answered. `done` says what it did,
+    `acted_on` what was made from the bad summary that it left: once, for it is not kept.
 
     Raises:
         InvalidInputError: no such case, an answer that does not fit it or can't be carried out; nothing was written.
@@ -127,7 +130,7 @@ def reconcile(env: Environment, case_id: str, answer: CaseAnswer, *, by: str, wh
             why=why,
             detail={"digest": digest, **detail},
         )
-        answered = as_read(env, tx, answered)
+        answered = replace(as_read(env, tx, answered), done=detail, acted_on=tuple(given.acted_on))
     env.emit("answer", {"scope": str(env.scope), "case_id": case_id, "answer": answered.answer, "by": by})
     return answered
 
@@ -150,13 +153,16 @@ def _answered_before(tx: Transaction, case: Case, digest: str) -> Case:
         raise CorruptRecordError("the lineage does not hold its answer", place=f"case_file {case.case_id!r}")
     check_entry(tx, entry)
     if entry.detail.get("digest") == digest:
-        return case
+        return replace(case, done={name: said for name, said in entry.detail.items() if name not in _NOT_DONE})
     raise CaseAnsweredError(
         f"the case {case.case_id} was answered by {case.by!r} with {case.answer}; nothing was written",
         case_id=case.case_id,
         answer=case.answer,
         by=case.by,
     )
+
+
+_NOT_DONE = ("case", "kind", "answer", "digest")  # what the entry of an answer says beside what it did
 
 
 def _carry_out(given: _Given) -> Mapping[str, object]:
@@ -211,7 +217,8 @@ def _back_to_good(given: _Given) -> Mapping[str, object]:
             done = revert_in(env, tx, view.name, generation, by=given.by, why=given.why, case=case)
         except (InvalidInputError, CorruptRecordError):  # bad or damaged itself: nothing was written
             continue
-        return {"to_generation": generation, "generation": done.generation}
+        given.acted_on.extend(done.acted_on)
+        return {"to_generation": generation, "generation": done.generation, "acted_on": done.acted_on_count}
     raise CorruptRecordError("no generation before it can be read", place=f"view {view.name!r} of {env.scope}")
 
 

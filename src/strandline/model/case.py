@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from strandline.errors import LastKnown
+from strandline.model.outcome import ActedOn
 
 
 class CaseKind(enum.StrEnum):
@@ -79,6 +80,8 @@ class Case:
     escalated: bool = False  # open for longer than CASE_ESCALATES_S
     summary_active: bool = False  # its summary is the one that the view has now: where it blocks, it blocks now
     compacted_since: bool = False  # dead_letter and quarantined: a later compaction was activated
+    done: Mapping[str, object] = field(default_factory=dict, compare=False)  # what the answer did; `reconcile` says it
+    acted_on: tuple[ActedOn, ...] = field(default=(), compare=False)  # where it went back: made from the bad one
 
     @property
     def blocking(self) -> bool:
