@@ -379,7 +379,7 @@ def test_a_corrupt_summary_gives_way_to_the_newest_verified_one(file):
     tamper(path, "UPDATE summary SET ledger_text = CAST('References, verbatim:' AS BLOB) WHERE summary_no = 2")
     error = refused(wf)
     assert wf.case(error.case_id).kind == "corrupt_summary"
-    with pytest.raises(strandline.UnreconciledSummaryError):
+    with pytest.raises(strandline.UnreconciledSummaryError, match=r"\(corrupt_summary\)"):
         wf.compact(400, quiet)
     wf.reconcile(error.case_id, strandline.ReplayFromExact(), **SAID)
     assert [entry.kind for entry in wf.lineage()[-2:]] == ["revert", "answer"]

@@ -245,8 +245,9 @@ def unreconciled(env: Environment, case: Case, what: str) -> UnreconciledSummary
     """Return the refusal that names a case: what is not done while it is open."""
     age_s = (env.clock.now_us() - case.opened_us) // 1_000_000
     late = f", and escalated: it has been open for {age_s} s" if _escalated(env, case) else ""
+    asked = case.kind.value if case.reason == case.kind else f"{case.kind}: {case.reason}"
     return UnreconciledSummaryError(
-        f"{what}: the case {case.case_id} ({case.kind}: {case.reason}) is open{late}; nothing was written",
+        f"{what}: the case {case.case_id} ({asked}) is open{late}; nothing was written",
         case_id=case.case_id,
         hint=f"Answer the case: `{how_to_answer(env, case)}`. Answers that fit it: {typed(case.kind)}.",
     )
