@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +128,11 @@ def test_a_compaction_that_fails_prints_outcome_and_error(
         reason="it says so",
         **counts,
     )
+    case_id = answer("report-regression", 1, "--by", "ada", "--why", "x")["case"]["case_id"]
+    outcome = replace(outcome, case_id=case_id if result == "dead_letter" else None)
     monkeypatch.setattr(strandline.Workflow, "compact", lambda self, *args, **options: outcome)
     value = answer("compact", code=code)
+    assert value["case_kind"] == ("regression" if result == "dead_letter" else None)
     assert (value["outcome"], value["reason"]) == (result, "it says so")
     assert "it says so" in value["error"]["message"]
     assert value["error"]["hint"]

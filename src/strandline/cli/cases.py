@@ -70,7 +70,11 @@ def _state(case: Case) -> str:
 
 
 def _about(case: Case) -> str:
-    said = [", ".join(case.missing_refs), case.subject, "" if case.missing_refs or case.reason == case.kind else case.reason]
+    said = [
+        ", ".join(case.missing_refs),
+        case.subject,
+        "" if case.missing_refs or case.reason == case.kind else case.reason,
+    ]
     said += [f"checkpoint {case.checkpoint_seq}"] if case.checkpoint_seq is not None else []
     said += ["its generation is active no more"] if case.blocking and _is_left(case) else []
     said += ["a later compaction was activated"] if case.compacted_since else []
