@@ -365,6 +365,23 @@ def test_an_accepted_divergence_is_shown(answer: Any, run: Run, open_question: d
     assert f"bucket-new1 was accepted in the place of {ref}" in run("recall", "--", ref).stdout
 
 
+def test_a_divergence_of_one_of_two_names_the_case_of_the_other(
+    answer: Any, run: Run, open_question: dict[str, Any]
+) -> None:
+    known = json.dumps(answer("context"))
+    gone = [entry["ref"] for entry in answer("manifest")["dropped"] if entry["ref"] not in known]
+    other = next(ref for ref in gone if ref != open_question["missing_ref"])
+    both = answer("recover", "--needs", open_question["missing_ref"], f"--needs={other}", code=3)["error"]
+    assert both["missing_refs"] == [open_question["missing_ref"], other]
+    answer("append", "--text", "made anew", "--ref", "bucket-new1")
+    said = ("--by", "ann", "--why", "made anew")
+    words = ("accept-divergence", open_question["missing_ref"], "bucket-new1")
+    shown = run("reconcile", both["case_id"], *words, *said)
+    left = next(case for case in answer("cases")["cases"] if case["missing_refs"] == [other])
+    assert f"asked by case {left['case_id']}" in shown.stdout
+    assert f"Answer the case {left['case_id']}, too." in shown.stderr
+
+
 def test_recover_by_a_policy(answer: Any, open_question: dict[str, Any]) -> None:
     ref = open_question["missing_ref"]
     assert answer("recover", "--needs", ref, "--policy", "replay-when-logged")["kind"] == "replay"

@@ -113,8 +113,8 @@ def _done(case: Case) -> str:
     for name, what in (
         ("pins", "pinned, by event {}"),
         ("to_generation", "went back to the content of generation {}"),
-        ("generation", "which is generation {} now"),
-        ("acted_on", "{} made from the bad one"),
+        ("generation", "it is generation {} now"),
+        ("acted_on", "things made from the bad one: {}"),
         ("passed_over", "checkpoint {} is passed over"),
         ("to", "went back to event {}"),
         ("branch", "on branch {}"),
@@ -134,6 +134,8 @@ def _what_next(target: Target, case: Case) -> str:
     name = f" --name {shlex.quote(case.checkpoint_name)}" if case.checkpoint_name not in (None, "main") else ""
     needs = "".join(f" --needs={shlex.quote(ref)}" for ref in case.missing_refs)
     look = "Look at each, undo or redo it. " if case.acted_on else ""
+    if case.done.get("left_open"):
+        look += f"Answer the case {case.done['left_open']}, too. "
     return f"{look}Recover again: `{target.command(f'recover{name}{needs}')}`."
 
 
