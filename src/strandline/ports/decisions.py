@@ -69,6 +69,10 @@ class EffectFacet(Protocol):
         """Return the effects of this fingerprint, the newest intent first."""
         ...
 
+    def in_doubt(self, fingerprint: str, limit: int) -> list[Effect]:
+        """Return those of this fingerprint that are INTENDED or UNKNOWN, the newest intent first."""
+        ...
+
     def all(self) -> Iterator[Effect]:
         """Yield every effect by the time of its intent."""
         ...

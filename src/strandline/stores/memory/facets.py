@@ -414,8 +414,15 @@ class MemoryEffects(Facet):
         return self._tables.effects.get(self._moment, key)
 
     def alike(self, fingerprint: str, limit: int) -> list[Effect]:
+        return self._alike(fingerprint)[:limit]
+
+    def in_doubt(self, fingerprint: str, limit: int) -> list[Effect]:
+        doubtful = (EffectState.INTENDED, EffectState.UNKNOWN)
+        return [effect for effect in self._alike(fingerprint) if effect.state in doubtful][:limit]
+
+    def _alike(self, fingerprint: str) -> list[Effect]:
         effects = self._tables.effects.newest(self._moment, "fingerprint", fingerprint, limit=None)
-        return sorted(effects, key=lambda effect: (-effect.intended_us, effect.key))[:limit]
+        return sorted(effects, key=lambda effect: (-effect.intended_us, effect.key))
 
     def all(self) -> Iterator[Effect]:
         effects = self._tables.effects.all(self._moment)

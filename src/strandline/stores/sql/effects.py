@@ -31,6 +31,10 @@ class SqlEffects:
         rows = self._session.rows("effects_alike", fingerprint=fingerprint, limit=limit)
         return [self._to_effect(row) for row in rows]
 
+    def in_doubt(self, fingerprint: str, limit: int) -> list[Effect]:
+        rows = self._session.rows("effects_in_doubt", fingerprint=fingerprint, limit=limit)
+        return [self._to_effect(row) for row in rows]
+
     def all(self) -> Iterator[Effect]:
         for row in self._session.stream("all_effects"):
             yield self._to_effect(row)

@@ -439,6 +439,12 @@ SELECT key, fingerprint, state, attempt, intended_us, record, row_digest
 FROM effect WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND fingerprint = :fingerprint
 ORDER BY intended_us DESC, key LIMIT :limit
 
+-- name: effects_in_doubt
+SELECT key, fingerprint, state, attempt, intended_us, record, row_digest
+FROM effect WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND fingerprint = :fingerprint
+    AND state IN ('intended', 'unknown')
+ORDER BY intended_us DESC, key LIMIT :limit
+
 -- name: all_effects
 SELECT key, fingerprint, state, attempt, intended_us, record, row_digest
 FROM effect WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY intended_us, key

@@ -64,6 +64,18 @@ class EffectLaws(StoreLaws):
             assert [effect.key for effect in tx.effects.alike("same", 2)] == ["b", "a"]
             assert tx.effects.alike("none", 2) == []
 
+    def test_effects_in_doubt_are_found_however_many_are_alike(self, store: Store) -> None:
+        """INTENDED and UNKNOWN ones only, the newest first, and no more than asked for (I18)."""
+        with store.write(SCOPE) as tx:
+            for number, state in enumerate(EffectState):
+                intended = make_effect(state.value, fingerprint="same", intended_us=number)
+                tx.effects.add(replace(intended, state=state))
+            tx.effects.add(make_effect("other", fingerprint="other"))
+        with store.read(SCOPE) as tx:
+            assert [effect.key for effect in tx.effects.in_doubt("same", 9)] == ["unknown", "intended"]
+            assert [effect.key for effect in tx.effects.in_doubt("same", 1)] == ["unknown"]
+            assert tx.effects.in_doubt("none", 9) == []
+
     def test_a_rolled_back_effect_is_not_there(self, store: Store) -> None:
         """An intent that was not committed is none."""
         with contextlib.suppress(ZeroDivisionError), store.write(SCOPE) as tx:
