@@ -48,7 +48,7 @@ class ActionVerbs(Verbs):
             probe: tells, without an argument, whether it happened: EffectDone(result), EffectNeverHappened() or
                 EffectCantTell(). It is asked only when the outcome is unknown.
             subject: what it is done to; two effects of one tool and subject are the same request in other words.
-            again: run it although it was likely run before a recovery under another key.
+            again: run it although the same request is in doubt under another key, or was likely run before a recovery.
             permit: of `guard`, for the action that bears the tool's name; it is checked again and used up in the
                 transaction that records the intent (I20).
             basis: the context from which it was decided on; None: the current one.
@@ -110,6 +110,8 @@ class ActionVerbs(Verbs):
         key: ToolText | None = None,
         subject: ToolText | str | None = None,
         probe: ToolProbe | None = None,
+        *,
+        again: bool = False,
     ) -> Callable[[Tool], Tool]:
         """Make a function an effect: each call of it runs once, and returns the recorded result ever after.
 
@@ -119,8 +121,9 @@ class ActionVerbs(Verbs):
                 arguments are run once.
             subject: as of `effect`; or a function of the arguments by name.
             probe: as of `effect`, of the arguments by name.
+            again: as of `effect`: each key is run, whatever asked for the same under another one.
         """
-        return effect_decorator(self, tool, key, subject, probe, awaited=False)
+        return effect_decorator(self, tool, key, subject, probe, again=again, awaited=False)
 
     def toolset(
         self,

@@ -53,9 +53,11 @@ class AsyncActionVerbs:
         key: ToolText | None = None,
         subject: ToolText | str | None = None,
         probe: ToolProbe | None = None,
+        *,
+        again: bool = False,
     ) -> Callable[[Tool], Tool]:
         """As `Workflow.as_effect`; what is decorated is awaited, also a function that was not."""
-        return effect_decorator(self._workflow, tool, key, subject, probe, awaited=True)
+        return effect_decorator(self._workflow, tool, key, subject, probe, again=again, awaited=True)
 
     def toolset(
         self,

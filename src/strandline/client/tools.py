@@ -42,6 +42,7 @@ def effect_decorator(
     subject: ToolText | str | None,
     probe: ToolProbe | None,
     *,
+    again: bool,
     awaited: bool,
 ) -> Callable[[Tool], Tool]:
     """Return a decorator by which a function runs as an effect; `awaited`: also one that is not is awaited then."""
@@ -67,6 +68,7 @@ def effect_decorator(
                 probe=with_arguments(probe, arguments) if probe else None,
                 view=verbs._view,
                 subject=subject(arguments) if callable(subject) else subject,
+                again=again,
             )
             return _result(verbs, request)
 
@@ -137,23 +139,23 @@ class Toolset:
             if not callable(tool):
                 raise InvalidInputError(f"the tool {name!r} is a {type(tool).__name__}, which can't be called")
 
-    def call(self, call_id: str, tool: str, args: Arguments) -> object:
-        """Call a tool with these arguments, and return its result.
+    def call(self, call_id: str, tool: str, args: Arguments, *, again: bool = False) -> object:
+        """Call a tool with these arguments, and return its result; `again` as of `Workflow.effect`.
 
         Raises:
             InvalidInputError: no such tool, arguments that are no object or not those of the tool, a call id that is
                 none; nothing ran.
             EffectUnknownError, EffectFailedError, IdempotencyConflictError: as of `Workflow.effect`.
         """
-        return run(self._verb(call_id, tool, args), self._verbs._env.clock)
+        return run(self._verb(call_id, tool, args, again), self._verbs._env.clock)
 
-    async def acall(self, call_id: str, tool: str, args: Arguments) -> object:
+    async def acall(self, call_id: str, tool: str, args: Arguments, *, again: bool = False) -> object:
         """Call a tool as `call` does, for event loops: coroutine functions are awaited, others run in a thread."""
         from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
 
-        return await arun(self._verb(call_id, tool, args), self._verbs._env.clock)
+        return await arun(self._verb(call_id, tool, args, again), self._verbs._env.clock)
 
-    def _verb(self, call_id: str, tool: str, args: Arguments) -> Verb[object]:
+    def _verb(self, call_id: str, tool: str, args: Arguments, again: bool) -> Verb[object]:
         if tool not in self._tools:
             raise InvalidInputError(f"there is no tool {tool!r}; there are {', '.join(sorted(self._tools))}")
         if not isinstance(args, Mapping) or not all(isinstance(name, str) for name in args):
@@ -171,6 +173,7 @@ class Toolset:
             probe=with_arguments(probe, args) if probe else None,
             view=self._verbs._view,
             subject=subject(args) if subject else None,
+            again=again,
         )
         return _result(self._verbs, request)
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from strandline.codec import storable
 from strandline.engine.append import LogWriter, PreparedEvent, prepare
+from strandline.engine.effect_held import doubtful_alike, held_for, note_held
 from strandline.engine.effect_replay import answer_repeat, check_same, noted_repeat, outcome_of, replay
 from strandline.engine.effect_rows import (
     IN_DOUBT,
@@ -83,6 +84,7 @@ class _Seen:
     window: Window = _NO_WINDOW
     calls: Sequence[Execution] = ()
     noted: EffectOutcome | None = None  # what the key was answered with before, as a likely repeat
+    held: Effect | None = None  # the key was held because this one was in doubt, and it is done by now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +147,9 @@ def _round(env: Environment, asked: _Asked) -> Verb[EffectOutcome | None]:
     seen = _look(env, asked)
     if seen.noted is not None:
         return seen.noted
+    if seen.held is not None:
+        done = seen.held
+        return answer_repeat(env, request, Execution(call_seq=done.call_seq, result_seq=done.result_seq, effect=done))
     if seen.effect is not None and seen.effect.state is EffectState.DONE:
         return replay(env, seen.effect, EffectOutcomeKind.REPLAYED)
     if seen.effect is not None and seen.effect.state is EffectState.ABANDONED:
@@ -159,18 +164,7 @@ def _round(env: Environment, asked: _Asked) -> Verb[EffectOutcome | None]:
         return (yield from _run(env, request, step.effect))
     if isinstance(step, Effect):
         return (yield from _clear_up(env, request, step))
-    if step.effect is None or step.effect.state is EffectState.DONE:
-        return answer_repeat(env, request, step)
-    yield from _clear_up(env, request, _doubt(env, step.effect))
-    return None
-
-
-def _doubt(env: Environment, effect: Effect) -> Effect:
-    def mark() -> Effect:
-        with env.write() as tx:
-            return mark_unknown(env, tx, effect)
-
-    return acknowledged(mark)
+    return answer_repeat(env, request, step)
 
 
 # ---------------------------------------------------------------------------------------------- the intent
@@ -184,10 +178,12 @@ def _look(env: Environment, asked: _Asked) -> _Seen:
         if found is not None:
             call = read_effect_event(env, tx, found, found.call_seq, EventKind.TOOL_CALL)
             check_same(request, found.tool, None if call.body is None else args_of(call), call.body is None, call.seq)
-            return _Seen(effect=found)
         window = find_window(tx)
-        if request.again:
-            return _Seen(effect=None, window=window)
+        if request.again or (found is not None and found.state is not EffectState.FAILED):
+            return _Seen(effect=found, window=window)
+        held = held_for(env, tx, request, asked.fingerprint)
+        if found is not None or held is not None:
+            return _Seen(effect=found, window=window, held=held)
         noted = noted_repeat(env, tx, request)
         calls = () if noted else calls_executed(env, tx, request, window)
         return _Seen(effect=None, window=window, calls=calls, noted=noted)
@@ -208,9 +204,14 @@ def _begin(env: Environment, asked: _Asked, seen: _Seen) -> _Intent | Effect | E
                 raise MovedError
             if before is not None and before.state in IN_DOUBT:
                 return mark_unknown(env, tx, before)
-            if before is None and not request.again:
+            if not request.again:
                 if find_window(tx) != seen.window:
                     raise MovedError
+                doubtful = doubtful_alike(tx, request, asked.fingerprint, seen.window)
+                if doubtful:
+                    note_held(env, tx, request, doubtful)
+                    return mark_unknown(env, tx, doubtful[0])
+            if before is None and not request.again:
                 effects = effects_executed(tx, request, asked.fingerprint, seen.window)
                 earlier = likely_repeat(effects, seen.calls)
                 if earlier is not None and (earlier.effect is not None or earlier.result_seq is not None):
@@ -460,9 +461,10 @@ def _conclude(env: Environment, request: EffectRequest, effect: Effect, answer: 
     """
     if isinstance(answer, EffectCantTell):
         case_id = acknowledged(lambda: _record_unknown(env, request, effect, why))
+        other = "" if request.key == effect.key else f"{request.key!r} asks for the same under another key, and waits: "
         raise EffectUnknownError(
-            f"whether the effect {effect.key!r} (tool {effect.tool!r}, attempt {effect.attempt}) happened is not "
-            f"known: {why}; it is not run again, and the case {case_id} is open",
+            f"{other}whether the effect {effect.key!r} (tool {effect.tool!r}, attempt {effect.attempt}) happened is "
+            f"not known: {why}; it is not run again, and the case {case_id} is open",
             key=effect.key,
             case_id=case_id,
         )

@@ -73,14 +73,14 @@ def effects_executed(tx: Transaction, request: EffectRequest, fingerprint: str, 
     for effect in ledger(tx).effects.alike(fingerprint, EFFECTS_ALIKE_MAX):
         if effect.key == request.key or effect.state not in EXECUTED:
             continue
-        call = _held(tx, call_key(effect.key, effect.attempt))
+        call = held_event(tx, call_key(effect.key, effect.attempt))
         if call is not None and window.after < call <= window.through:
-            result = _held(tx, result_key(effect.key, effect.attempt)) or effect.result_seq
+            result = held_event(tx, result_key(effect.key, effect.attempt)) or effect.result_seq
             found.append(Execution(call_seq=call, result_seq=result, effect=effect))
     return found
 
 
-def _held(tx: Transaction, key: str) -> int | None:
+def held_event(tx: Transaction, key: str) -> int | None:
     """Return the seq of the event with this key: of this branch, or of one that a rewind left."""
     here = tx.log.by_keys([key]).get(key) or next(iter(tx.log.key_holders(key)), None)
     return None if here is None else here.seq
