@@ -20,6 +20,7 @@ from strandline.cli.context import context
 from strandline.cli.doctor import doctor
 from strandline.cli.drill import drill
 from strandline.cli.effects import effects
+from strandline.cli.events import events
 from strandline.cli.failures import INTERRUPTED, report
 from strandline.cli.fork import fork
 from strandline.cli.guard import guard
@@ -93,6 +94,7 @@ app.command("report-regression")(command(report_regression, unused=("refs_config
 app.command("rewind")(command(rewind, unused=("view", "refs_config")))
 app.command("guard")(command(guard, unused=("view", "refs_config")))
 app.command("permits")(command(permits, unused=("view", "refs_config")))
+app.command("events")(command(events, unused=("view", "refs_config")))
 app.command("effects")(command(effects, unused=("view", "refs_config")))
 app.command("refs")(refs)
 app.command("verify")(command(verify, "all of the store", ("view", "refs_config")))

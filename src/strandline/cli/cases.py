@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from strandline.cli.command import Answer, Target, as_usage
+from strandline.cli.effects import arguments_of, shown_args
 from strandline.cli.output import at, count, pick, plain, table_of
 from strandline.rules.reconciling import typed
 
 if TYPE_CHECKING:
-    from strandline import ActedOn, Case, CaseAnswer
+    from strandline import ActedOn, Case, CaseAnswer, Workflow
 
 All = Annotated[bool, typer.Option("--all", help="The answered ones, too.")]
 CaseId = Annotated[str, typer.Argument(metavar="CASE", help="The id of the case, as `cases` prints it.")]
@@ -46,10 +47,11 @@ def cases(target: Target, include_answered: All = False) -> Answer:
     """
     with target.open() as workflow:
         found = workflow.cases(include_answered)
+        asked = {case.case_id: _asked(workflow, case) for case in found}
     opened = sum(case.state == "open" for case in found)
-    rows = [(c.case_id, c.kind, _state(c), c.generation, at(c.opened_us), _about(c)) for c in found]
+    rows = [(c.case_id, c.kind, _state(c), c.generation, at(c.opened_us), _about(c, asked[c.case_id])) for c in found]
     return Answer(
-        value={"cases": [pick(case, CASE_FIELDS) for case in found]},
+        value={"cases": [{**pick(case, CASE_FIELDS), **asked[case.case_id]} for case in found]},
         heading=count(opened, "open case") + (f", {len(found) - opened:,} answered" if include_answered else ""),
         text=table_of([("case", "what", "state", "generation", "opened", "about"), *rows]) if rows else "",
         hint=_how_to_answer(target, found) if opened else "",
@@ -69,12 +71,18 @@ def _state(case: Case) -> str:
     return f"{case.answer} by {case.by}"
 
 
-def _about(case: Case) -> str:
+def _asked(workflow: Workflow, case: Case) -> dict[str, object]:
+    """Return what the effect of a case was asked for: who looks at the other side has to know."""
+    return arguments_of(workflow, case.subject) if case.kind == "effect_unknown" else {}
+
+
+def _about(case: Case, asked: dict[str, object]) -> str:
     said = [
         ", ".join(case.missing_refs),
         case.subject,
         "" if case.missing_refs or case.reason == case.kind else case.reason,
     ]
+    said += [f"{case.detail.get('tool')} {shown_args(asked)}"] if asked else []
     said += [f"checkpoint {case.checkpoint_seq}"] if case.checkpoint_seq is not None else []
     said += ["its generation is active no more"] if case.blocking and _is_left(case) else []
     said += ["a later compaction was activated"] if case.compacted_since else []
@@ -97,7 +105,7 @@ def reconcile(target: Target, case: CaseId, answer: Given, by: By, why: Why) -> 
         heading=f"case {done.case_id} answered: {done.answer}",
         facts=[
             ("what", done.kind),
-            ("about", _about(done)),
+            ("about", _about(done, {})),
             ("lineage", done.answered_seq),
             ("by", done.by),
             ("done", _done(done)),

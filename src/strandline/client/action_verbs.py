@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from strandline.client.tools import Tool, ToolProbe, Toolset, ToolText, effect_decorator
 from strandline.client.verbs import Verbs, basis_of
 from strandline.engine.effect import effect
-from strandline.engine.effect_rows import EffectRequest, list_effects
+from strandline.engine.effect_rows import EffectRequest, list_effects, read_args
 from strandline.engine.flow import Verb
 from strandline.engine.flow import run as drive
 from strandline.engine.guard import guard, list_permits
@@ -103,6 +103,18 @@ class ActionVerbs(Verbs):
             CorruptRecordError: one is missing or damaged.
         """
         return list_effects(self._env)
+
+    def effect_args(self, key: str) -> object:
+        """Return the arguments that an effect was asked for with, by whomever of the family; None if they were erased.
+
+        Args:
+            key: of the effect; it is the `subject` of a case about one.
+
+        Raises:
+            InvalidInputError: no effect has this key.
+            CorruptRecordError: its row or its call is missing or damaged.
+        """
+        return read_args(self._env, key)
 
     def as_effect(
         self,

@@ -47,6 +47,10 @@ class AsyncActionVerbs:
         """As `Workflow.effects`."""
         return await in_thread(self._workflow.effects)
 
+    async def effect_args(self, key: str) -> object:
+        """As `Workflow.effect_args`."""
+        return await in_thread(self._workflow.effect_args, key)
+
     def as_effect(
         self,
         tool: str | None = None,

@@ -246,6 +246,20 @@ def list_effects(env: Environment) -> list[Effect]:
         return list(book.effects.all())
 
 
+def read_args(env: Environment, key: str) -> object:
+    """Return the arguments that the effect of a key was asked for with; None if they were erased.
+
+    Raises:
+        InvalidInputError: no effect has this key.
+        CorruptRecordError: row or call are missing or damaged.
+    """
+    with env.read() as tx:
+        effect = find_effect(tx, key)
+        if effect is None:
+            raise InvalidInputError(f"there is no effect {key!r}", hint="`effects` lists those that there are.")
+        return args_of(read_effect_event(env, tx, effect, effect.call_seq, EventKind.TOOL_CALL))
+
+
 def put_intent(tx: Transaction, effect: Effect, before: Effect | None) -> None:
     """Write the row of a new attempt.
 
