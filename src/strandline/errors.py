@@ -266,7 +266,8 @@ class CaseAnsweredError(StrandlineError):
 class ActionDeniedError(StrandlineError):
     """The durable facts do not permit the action (I20).
 
-    Attributes: action, reasons (one for each need that is not met), permit_id (of the decision that was recorded).
+    Attributes: action, reasons (one for each need that is not met), permit_id (of the decision that was recorded; where
+    an effect was to use a permit, of that permit).
     """
 
     hint = "Get what is missing as an event (an approval, a resolution), then ask again. A summary's words don't count."

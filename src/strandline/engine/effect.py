@@ -46,7 +46,7 @@ from strandline.engine.effect_rows import (
 from strandline.engine.environment import Environment
 from strandline.engine.find_repeat import Window, calls_executed, effects_executed, find_window
 from strandline.engine.flow import NotBegunError, Probe, Run, Verb
-from strandline.engine.guard import consume_permit
+from strandline.engine.guard import consume_permit, record_refusal
 from strandline.errors import (
     ActionDeniedError,
     CorruptRecordError,
@@ -159,7 +159,11 @@ def _round(env: Environment, asked: _Asked) -> Verb[EffectOutcome | None]:
             case_id=None,
             hint="What is to be done all the same is another effect: give it a key of its own.",
         )
-    step = _begin(env, asked, seen)
+    try:
+        step = _begin(env, asked, seen)
+    except ActionDeniedError as refused:
+        record_refusal(env, refused, request.key, request.actor)
+        raise
     if isinstance(step, _Intent):
         return (yield from _run(env, request, step.effect))
     if isinstance(step, Effect):

@@ -11,7 +11,7 @@ from strandline.engine.environment import Environment
 from strandline.engine.family import ledger
 from strandline.engine.reading import check_basis, find_view
 from strandline.engine.stated_facts import stated_facts
-from strandline.errors import ActionDeniedError, CorruptRecordError, InvalidInputError
+from strandline.errors import ActionDeniedError, CorruptRecordError, InvalidInputError, StrandlineError
 from strandline.limits import NEEDS_OF_ACTION_MAX
 from strandline.model.action import ActionNeed, Permit, PermitState
 from strandline.model.event import Basis
@@ -108,6 +108,38 @@ def consume_permit(
     if not book.permits.settle(consumed, expected=PermitState.GRANTED):
         raise _denied(stored, ("it was used in the meantime",), hint=_ASK_AGAIN)
     return consumed
+
+
+def record_refusal(env: Environment, refused: ActionDeniedError, effect_key: str, actor: str) -> None:
+    """Record that a permit was refused where it was to be used: the transaction that asked for it was rolled back.
+
+    What is no permit of the family leaves no row. Where it can't be written, the refusal stands and says so.
+    """
+    try:
+        with env.write() as tx:
+            book = ledger(tx)
+            stored = book.permits.get(refused.permit_id) if refused.permit_id else None
+            if stored is None:
+                return
+            revision, reasons = tx.log.head().revision, tuple(dict.fromkeys(refused.reasons))
+            asked = (stored.permit_id, effect_key, actor, revision, reasons)
+            denial = replace(
+                stored,
+                permit_id=job_id(env.store.digest_key, "refused", env.scope.tenant, env.scope.workflow, *asked),
+                state=PermitState.DENIED,
+                facts=(),
+                workflow=env.scope.workflow,
+                revision=revision,
+                decided_us=env.clock.now_us(),
+                by=actor or stored.by,
+                reasons=(f"permit {stored.permit_id}, asked for by the effect {effect_key!r}", *reasons),
+                expires_us=None,
+                consumed_by=None,
+                consumed_us=None,
+            )
+            _keep(book, denial)
+    except StrandlineError as failure:
+        refused.add_note(f"the refusal was not recorded: {failure}")
 
 
 def list_permits(env: Environment) -> list[Permit]:
