@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,14 @@ def dying(call: Callable[..., Any], at: int, *, after: bool) -> Callable[..., An
     return counted
 
 
+@contextmanager
+def gone_at_once() -> Iterator[None]:
+    """Nothing is written any more once the tool died, as after kill -9."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("strandline.engine.effect._after_error", lambda *_: (None, "gone"))
+        yield
+
+
 def workflow(db: strandline.Strandline) -> strandline.Workflow:
     return db.tenant("acme").workflow("api-tests")
 
@@ -83,8 +92,38 @@ def test_a_tool_that_dies_leaves_an_open_call_and_the_loop_abandons_it(tmp_path:
         state, _ = names["run"](workflow(db))
         assert (state["complete"], len(state["tested"])) == (True, PATHS - 1)
         kinds = Counter(event.kind.value for event in workflow(db).events())
-        assert (kinds["tool_call"], kinds["tool_result"], kinds["abandoned"]) == (PATHS, PATHS - 1, 1)
+        assert (kinds["tool_call"], kinds["tool_result"], kinds["abandoned"]) == (PATHS + 1, PATHS, 1)
         assert workflow(db).context().open_calls == ()
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_an_effect_whose_process_dies_is_asked_for_again_and_happens_once(tmp_path: Path, after: bool) -> None:
+    """I18: death comes as the first thing or the last that its run does; nothing is recorded of it but the intent."""
+    names = loop()
+    run_tool = names["run_tool"]
+    with strandline.open(tmp_path / "a.db", durability="normal") as db:
+        names["run_tool"] = dying(run_tool, PATHS + 1, after=after)
+        with gone_at_once(), pytest.raises(Died):
+            names["run"](workflow(db))
+    assert names["PUBLISHED"] == (["orders"] if after else [])
+    with strandline.open(tmp_path / "a.db", durability="normal") as db:
+        assert [call.tool for call in workflow(db).context().open_calls] == ["publish"]
+        names["run_tool"] = run_tool
+        state, _ = names["run"](workflow(db))
+        assert (state["done"], len(state["tested"]), names["PUBLISHED"]) == (True, PATHS, ["orders"])
+        (effect,) = workflow(db).effects()
+        assert (effect.state, effect.attempt) == ("done", 1 if after else 2)
+        assert workflow(db).context().open_calls == ()
+        assert workflow(db).verify().ok
+
+
+def test_an_effect_that_is_not_permitted_is_not_run() -> None:
+    names = loop()
+    with strandline.open(":memory:") as db:
+        names["NEEDS"]["publish"] = [strandline.approved("publish", quorum=2)]
+        state, _ = names["run"](workflow(db))
+        assert (state["done"], names["PUBLISHED"], workflow(db).effects()) == (True, [], [])
+        assert [event.text for event in workflow(db).events() if "not permitted" in event.text]
 
 
 def test_dying_between_compaction_and_checkpoint_leads_to_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +160,8 @@ def test_running_a_finished_run_again_adds_nothing() -> None:
 
 
 def answered(wf: strandline.Workflow) -> list[str]:
-    return [event.text.split()[0] for event in wf.events() if event.kind == "tool_result"]
+    results = [event.text for event in wf.events() if event.kind == "tool_result"]
+    return [text.split()[0] for text in results if text.startswith("/")]
 
 
 def check_log(wf: strandline.Workflow) -> None:
