@@ -104,6 +104,11 @@ def test_readme_example_prints_what_the_page_shows(
     for body, printed in zip(bodies, shown, strict=True):
         exec(compile(body, "README.md", "exec"), namespace)
         assert capsys.readouterr().out == printed
+    (line,) = re.findall(r"`(strandline [^`]* --tenant acme)`", prose(ROOT / "README.md"))  # shows what was written
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, *shlex.split(line)[1:]], capture_output=True, text=True, check=True
+    )
+    assert "logs/run-7.txt" in done.stdout
 
 
 @pytest.mark.parametrize("page", sorted({page for page, _ in command_lines()}), ids=page_id)
