@@ -87,8 +87,20 @@ def test_it_is_one_entry_of_the_lineage(wf):
     entry = wf.lineage()[-1]
     assert (entry.kind, entry.generation, entry.lineage_seq) == ("revert", 3, done.lineage_seq)
     assert (entry.by, entry.why) == ("ada", "it lost the budget")
-    assert (entry.detail["to"], entry.detail["left"]) == (1, [2])
+    assert (entry.detail["to"], entry.detail["left_generations"], entry.detail["left_summaries"]) == (1, [2], [2])
     assert entry.detail["watermark"] == done.watermark
+
+
+def test_its_entry_tells_generations_from_summaries(wf):
+    """I13: generation 3 has summary 1, generation 4 has summary 3; what was left is said of both by name."""
+    grow(wf, 2)
+    wf.revert(1, **WHO)
+    grow(wf, 1)
+    done = wf.revert(0, **WHO)
+    detail = wf.lineage()[-1].detail
+    assert (done.left, detail["left_generations"]) == ((1, 2, 3, 4), [1, 2, 3, 4])
+    assert detail["left_summaries"] == [1, 2, 3]
+    assert "left" not in detail
 
 
 def test_the_next_compaction_goes_on_from_the_summary_gone_back_to(db, wf):

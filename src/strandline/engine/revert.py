@@ -97,7 +97,8 @@ def revert_in(
                 "to": to_generation,
                 "summary_no": target.summary_no,
                 "watermark": target.watermark,
-                "left": sorted(set(left.values())),
+                "left_generations": sorted(left),
+                "left_summaries": sorted(set(left.values())),
                 "fenced": fenced,
                 "acted_on": total,
             },
@@ -239,9 +240,9 @@ def _check_sound(target: _Target, since: _Since, to_generation: int) -> None:
 
 def left_by(entry: LineageEntry) -> list[int]:
     """Return the numbers of the summaries that a revert left as bad."""
-    left = entry.detail.get("left")
+    left = entry.detail.get("left_summaries")
     if not isinstance(left, list) and not isinstance(left, tuple):
-        raise CorruptRecordError("it does not say 'left'", place=f"lineage {entry.lineage_seq}")
+        raise CorruptRecordError("it does not say 'left_summaries'", place=f"lineage {entry.lineage_seq}")
     return list(left)
 
 
