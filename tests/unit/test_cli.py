@@ -390,7 +390,7 @@ def test_recover_by_a_policy(answer: Any, open_question: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "said", "code"),
     [
         (["retry"], "'retry' is no answer; these are: replay-from-exact, "),
         (["accept-divergence", "a-1"], "takes 2 words behind it, not 1"),
@@ -402,16 +402,24 @@ def test_recover_by_a_policy(answer: Any, open_question: dict[str, Any]) -> None
             ["effect-done", "1"],
             "is no answer to a case of kind missing_dependency; these are: ReplayFromExact (replay-fr",
         ),
+        (["retry"], "'retry' is no answer; these are: replay-from-exact, ", 2),
+        (["accept-divergence", "a-1"], "takes 2 words behind it, not 1", 2),
+        (["abandon", "now"], "takes 0 words behind it, not 1", 2),
+        (["replay-from-checkpoint", "x"], "no lineage_seq", 2),
+        (["replay-from-checkpoint", "1"], "is no checkpoint", 1),
+        (["effect-done", "{"], "is no JSON", 2),
+        (["effect-done", "1"], "EffectDone is no answer to a case of kind missing_dependency", 1),
     ],
-    ids=" ".join,
+    ids=str,
 )
-def test_an_answer_that_can_not_be_is_a_usage_error(
-    answer: Any, open_question: dict[str, Any], words: list[str], said: str
+def test_an_answer_that_can_not_be_is_refused(
+    answer: Any, open_question: dict[str, Any], words: list[str], said: str, code: int
 ) -> None:
-    error = answer("reconcile", open_question["case_id"], *words, "--by", "ann", "--why", "x", code=2)["error"]
-    assert said in error["message"]
+    """Words that are no answer are a usage error; an answer that does not fit the case is none."""
+    error = answer("reconcile", open_question["case_id"], *words, "--by", "ann", "--why", "x", code=code)["error"]
+    assert (said in error["message"], error["type"]) == (True, "UsageError" if code == 2 else "InvalidInputError")
     assert answer("cases")["cases"][0]["state"] == "open"
-    assert answer("reconcile", "nobody", "abandon", "--by", "ann", "--why", "x", code=2)["error"]["hint"]
+    assert answer("reconcile", "nobody", "abandon", "--by", "ann", "--why", "x", code=1)["error"]["hint"]
 
 
 def test_a_checkpoint_of_another_generation_is_refused(answer: Any, compacted: dict[str, Any]) -> None:
@@ -1060,10 +1068,12 @@ def test_revert_lists_what_was_made(answer: Any, run: Run, store: Path, compacte
 @pytest.mark.parametrize("verb", ["revert", "report-regression"])
 def test_revert_refused(answer: Any, run: Run, compacted: dict[str, Any], verb: str) -> None:
     said = ("--by", "ada", "--why", "x")
-    assert "never was at generation 9" in answer(verb, 9, *said, code=2)["error"]["message"]
+    error = answer(verb, 9, *said, code=1)["error"]
+    assert ("never was at generation 9" in error["message"], error["type"]) == (True, "InvalidInputError")
+    assert run(verb, 9, *said).stderr.startswith("error: view 'main' never was")
     assert run(verb, -1, *said).exit_code == 2
     assert run(verb, 1).exit_code == 2
-    assert "by is empty" in answer(verb, 1, "--by", " ", "--why", "x", code=2)["error"]["message"]
+    assert "by is empty" in answer(verb, 1, "--by", " ", "--why", "x", code=1)["error"]["message"]
     assert [entry["kind"] for entry in answer("lineage")["entries"]] == ["compaction"]
 
 
@@ -1117,7 +1127,7 @@ def test_a_state_whose_address_is_no_path_is_left_to_the_caller(answer: Any, run
     with strandline.open(store) as db:
         wf = db.tenant("default").workflow("w")
         wf.register_checkpoint("s3://bucket/state", f"sha256:{'0' * 64}", 1, basis=wf.context())
-    error = answer("recover", code=2)["error"]
+    error = answer("recover", code=1)["error"]
     assert "no absolute path" in error["message"]
     assert "--no-load" in error["hint"]
     assert answer("recover", "--no-load")["external"]["address"] == "s3://bucket/state"
@@ -1136,7 +1146,7 @@ def test_rewind_goes_back_and_says_so(answer: Any, run: Run) -> None:
     assert [hit["abandoned"] for hit in answer("recall", "bucket-77a1")["hits"]] == [False]
     assert "turn 4" not in run("context").stdout
     assert "by ada, why 'a wrong turn'" in run("lineage").stdout
-    said = answer("rewind", "--checkpoint", kept["lineage_seq"], "--by", "ada", "--why", "x", code=2)
+    said = answer("rewind", "--checkpoint", kept["lineage_seq"], "--by", "ada", "--why", "x", code=1)
     assert "later rewind abandoned" in said["error"]["message"]
     kept = answer("checkpoint", "--turn", 2, "--state", '{"n": 2}')
     run("append", "--text", "on the new branch")
@@ -1146,12 +1156,29 @@ def test_rewind_goes_back_and_says_so(answer: Any, run: Run) -> None:
     assert run("verify").exit_code == 0
 
 
-@pytest.mark.parametrize("where", [(9,), (3,), (2,), (-1,), (), (1, "--checkpoint", 1), ("--checkpoint", 1)])
-def test_rewind_refused(answer: Any, run: Run, where: tuple[object, ...]) -> None:
+_REFUSED = ("UsageError", 2), ("InvalidInputError", 1)
+
+
+@pytest.mark.parametrize(
+    ("where", "known"),
+    [
+        ((9,), True),
+        ((3,), True),
+        ((2,), True),
+        ((-1,), False),
+        ((), False),
+        ((1, "--checkpoint", 1), False),
+        (("--checkpoint", 1), True),
+    ],
+)
+def test_rewind_refused(answer: Any, run: Run, where: tuple[object, ...], known: bool) -> None:
+    """What is no event number is a usage error; one to which nobody can go back is refused as input."""
     for number in range(1, 4):
         run("append", "--text", f"turn {number}", "--workflow", "w")
     answer("rewind", 2, "--by", "ada", "--why", "x")
-    assert run("rewind", *where, "--by", "ada", "--why", "x").exit_code == 2
+    kind, code = _REFUSED[known]
+    assert answer("rewind", *where, "--by", "ada", "--why", "x", code=code)["error"]["type"] == kind
+    assert not (known and "Invalid value" in run("rewind", *where, "--by", "ada", "--why", "x").stderr)
     assert len(answer("lineage")["entries"]) == 1
 
 
@@ -1176,10 +1203,20 @@ def test_fork_begins_another_workflow(answer: Any, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "where", [("x", "--at", 5), ("x", "--at", 0), ("w",), ("taken",), ("",), (), ("x", "--by", " ")]
+    ("where", "known"),
+    [
+        (("x", "--at", 5), True),
+        (("x", "--at", 0), False),
+        (("w",), True),
+        (("taken",), True),
+        (("",), False),
+        ((), False),
+        (("x", "--by", " "), True),
+    ],
 )
-def test_fork_refused(answer: Any, run: Run, where: tuple[object, ...]) -> None:
+def test_fork_refused(answer: Any, run: Run, where: tuple[object, ...], known: bool) -> None:
     run("append", "--text", "turn 1", "--workflow", "w")
     answer("fork", "taken", "--by", "ada", "--why", "x")
-    assert run("fork", "--workflow", "w", "--by", "ada", "--why", "x", *where).exit_code == 2
+    kind, code = _REFUSED[known]
+    assert answer("fork", "--workflow", "w", "--by", "ada", "--why", "x", *where, code=code)["error"]["type"] == kind
     assert answer("verify")["workflows"] == 2

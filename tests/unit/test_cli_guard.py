@@ -79,13 +79,18 @@ def test_a_subject_with_an_at_sign(approved: Say) -> None:
         (("--approved", ""), "subject must not be empty"),
         (("--approved", "@eu"), "subject must not be empty"),
         (("--no-open-issue", ""), "--no-open-issues"),
-        (("--resolved", "oauth", "--by", "b" * 2_001), "2001 characters"),
     ],
 )
 def test_wrong_options_are_usage_errors_and_leave_no_decision(
     approved: Say, options: tuple[str, ...], said: str
 ) -> None:
     assert said in approved("guard", "publish", *options, code=2)["error"]["message"]
+    assert approved("permits")["permits"] == []
+
+
+def test_an_actor_that_is_refused_leaves_no_decision(approved: Say) -> None:
+    error = approved("guard", "publish", "--resolved", "oauth", "--by", "b" * 2_001, code=1)["error"]
+    assert ("2001 characters" in error["message"], error["type"]) == (True, "InvalidInputError")
     assert approved("permits")["permits"] == []
 
 

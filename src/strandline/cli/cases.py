@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from strandline.cli.command import Answer, Target, as_usage
+from strandline.cli.command import Answer, Target
 from strandline.cli.effects import arguments_of, shown_args
 from strandline.cli.output import at, count, pick, plain, table_of
 from strandline.rules.reconciling import typed
@@ -98,7 +98,7 @@ def reconcile(target: Target, case: CaseId, answer: Given, by: By, why: Why) -> 
 
     What the answer does, its entry in the lineage and the answered case are one. The first answer wins.
     """
-    with target.open() as workflow, as_usage():
+    with target.open() as workflow:
         done = workflow.reconcile(case, _answer(answer), by=by, why=why)
     return Answer(
         value={"case": pick(done, CASE_FIELDS), "done": plain(done.done), "acted_on": plain(done.acted_on)},

@@ -73,7 +73,7 @@ def refused(error: TenantScopeError | InvalidInputError, option: str | None = No
 
 @contextmanager
 def as_usage(option: str | None = None) -> Iterator[None]:
-    """Let input that is refused be a usage error: all of it comes from options and arguments."""
+    """Let an option or argument that can't be read be a usage error; what is refused of one that can is none."""
     try:
         yield
     except InvalidInputError as error:

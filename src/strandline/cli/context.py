@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from strandline.cli.command import Answer, Budget, Needs, Target, as_usage
+from strandline.cli.command import Answer, Budget, Needs, Target
 from strandline.cli.output import count, pick, span, to_json
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _PART_FIELDS: Final = "kind from_seq through_seq tokens text since_checkpoint"
 
 def context(target: Target, budget: Budget = None, needs: Needs = None, form: Format = "text") -> Answer:
     """Print the working context: the summary, then the tail."""
-    with target.open() as workflow, as_usage():
+    with target.open() as workflow:
         read = workflow.context(budget, needs or ())
     value, text = context_object(read), read.text
     if form != "text":

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from strandline.cli.command import Answer, Target, as_usage, named, number
+from strandline.cli.command import Answer, Target, named, number
 from strandline.cli.output import count, pick
 from strandline.cli.revert import By, Why
 
@@ -18,7 +18,7 @@ _FIELDS: Final = "parent revision lineage_seq facts watermarks"
 
 def fork(target: Target, name: Name, by: By, why: Why, at: At = None) -> Answer:
     """Begin a new workflow from the state of one at an event; both go on by themselves."""
-    with target.open() as workflow, as_usage():
+    with target.open() as workflow:
         forked = workflow.fork(at, name, by=by, why=why)
     return Answer(
         value={"forked": forked.workflow, **pick(forked, _FIELDS)},

@@ -71,7 +71,7 @@ def guard(
         needs += [strandline.not_in_force(subject) for subject in not_in_force or ()]
     if not needs:
         raise typer.BadParameter("say what must hold, such as --approved SUBJECT", param_hint="--approved")
-    with target.open() as workflow, as_usage():
+    with target.open() as workflow:
         permit = workflow.guard(action, needs, by=by)
     return Answer(
         value={"permit": plain(permit)},

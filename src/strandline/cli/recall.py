@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from strandline.cli.command import Answer, Target, as_usage, number
+from strandline.cli.command import Answer, Target, number
 from strandline.cli.output import count, plain
 from strandline.limits import RECALL_HITS_MAX
 
@@ -26,7 +26,7 @@ def recall(target: Target, ref: Ref, limit: Limit = RECALL_HITS_MAX) -> Answer:
 
     None is no failure: the exit code is 0, and `hits` of --json is empty.
     """
-    with target.open() as workflow, as_usage():
+    with target.open() as workflow:
         hits = workflow.recall(ref, limit)
     instead = hits[0].instead if hits else None
     more = "; there may be more" if len(hits) == limit else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from strandline.cli.command import Answer, Budget, CheckpointName, Needs, Target, as_usage
+from strandline.cli.command import Answer, Budget, CheckpointName, Needs, Target
 from strandline.cli.context import context_object, provenance
 from strandline.cli.external import load_file
 from strandline.cli.output import count, pick, to_json
@@ -48,7 +48,7 @@ def recover(
 
     Prints the state on stdout, and nothing there if none is restored; what happened and why, on stderr.
     """
-    with target.open(may_be_new=True) as workflow, as_usage():
+    with target.open(may_be_new=True) as workflow:
         found = workflow.recover(
             needs or (),
             name=name,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from strandline.cli.cases import CASE_FIELDS, acted_on_table
-from strandline.cli.command import Answer, Target, as_usage, number
+from strandline.cli.command import Answer, Target, number
 from strandline.cli.output import count, pick
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def revert(target: Target, generation: Generation, by: By, why: Why) -> Answer:
 
     It becomes a new generation. Lists what was made from the bad ones since, and opens a case on it.
     """
-    with target.open() as workflow, as_usage():
+    with target.open() as workflow:
         done = workflow.revert(generation, by=by, why=why)
     left = ", ".join(map(str, done.left))
     return Answer(
@@ -63,7 +63,7 @@ def report_regression(target: Target, generation: Generation, by: By, why: Why) 
 
     Opens a case. While that summary is active it is not compacted again; nothing is moved.
     """
-    with target.open() as workflow, as_usage():
+    with target.open() as workflow:
         case = workflow.report_regression(generation, by=by, why=why)
     return Answer(
         value={"case": pick(case, CASE_FIELDS)},

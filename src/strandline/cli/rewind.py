@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from strandline.cli.command import Answer, Target, as_usage, number
+from strandline.cli.command import Answer, Target, number
 from strandline.cli.output import count, pick, span
 from strandline.cli.revert import By, Why
 
@@ -23,7 +23,7 @@ def rewind(target: Target, by: By, why: Why, to: To = None, checkpoint: Checkpoi
     """
     if (to is None) == (checkpoint is None):
         raise typer.BadParameter("give TO or --checkpoint, and not both", param_hint="TO")
-    with target.open() as workflow, as_usage():
+    with target.open() as workflow:
         done = workflow.rewind(to, checkpoint_seq=checkpoint, by=by, why=why)
     moved = ", ".join(f"{view}: {generation}" for view, generation in done.generations.items())
     return Answer(
