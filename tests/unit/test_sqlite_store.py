@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -220,3 +221,25 @@ def test_what_is_asked_often_is_found_by_its_index(tmp_path: Path, query: str, i
         parameters = dict.fromkeys(statement.parameters, 1)
         plan = connection.execute(f"EXPLAIN QUERY PLAN {statement.text}", parameters).fetchall()
     assert any(index in row[-1] for row in plan), plan
+
+
+@pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE"])
+def test_a_store_that_another_process_holds_says_how_long_it_waited_and_who_to_look_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lock: str
+) -> None:
+    """The disk is not to blame: the hint names the wait, and the commands that find who holds it."""
+    path = tmp_path / "my store.db"
+    with strandline.open(path) as db:
+        db.tenant("acme").workflow("w").append(strandline.note("before"))
+    monkeypatch.setattr("strandline.stores.sqlite.store.STORE_BUSY_TIMEOUT_S", 0.05)
+    other = sqlite3.connect(path, isolation_level=None)
+    with closing(other), strandline.open(path) as db:
+        other.execute(f"BEGIN {lock}")
+        with pytest.raises(strandline.StoreUnavailableError, match="locked; nothing was written") as refused:
+            db.tenant("acme").workflow("w").append(strandline.note("now"))
+        other.execute("ROLLBACK")
+        assert db.tenant("acme").workflow("w").append(strandline.note("then")).revision == 2
+    hint = refused.value.hint
+    for said in ("30 s (STORE_BUSY_TIMEOUT_S)", f"`fuser '{path}'`", f"`strandline doctor --store '{path}'`"):
+        assert said in hint
+    assert "df" not in hint

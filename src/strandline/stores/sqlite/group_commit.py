@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from strandline.errors import OutcomeUnknownError, StoreUnavailableError
 from strandline.limits import GROUP_COMMIT_AGE_S, GROUP_COMMIT_WRITES_MAX, STORE_BUSY_TIMEOUT_S, STORE_TURN_CHECK_S
 from strandline.ports import Clock
+from strandline.stores.sqlite.session import locked_hint
 
 
 class _Turn:
@@ -136,7 +137,7 @@ class GroupCommit:
                     self._holder = weakref.ref(turn)
         if self._turn is not turn:
             waited = f"another thread has been writing for {STORE_BUSY_TIMEOUT_S:g} s"
-            raise StoreUnavailableError(f"{self._path}: {waited}")
+            raise StoreUnavailableError(f"{self._path}: {waited}; nothing was written", hint=locked_hint(self._path))
 
     def _give_back(self, turn: _Turn, *, joins: bool) -> None:
         """End the turn, if it is this one: leave the group to one who waits, or commit it."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 
 from strandline.errors import CorruptRecordError, StoreUnavailableError, StrandlineError
-from strandline.limits import LOG_PAGE_EVENTS
+from strandline.limits import LOG_PAGE_EVENTS, STORE_BUSY_TIMEOUT_S
 from strandline.ports import KeyTakenError
 from strandline.stores.sql.queries import load_queries
 from strandline.stores.sql.session import UNKNOWN_ID, Row
@@ -16,6 +17,7 @@ from strandline.stores.sql.session import UNKNOWN_ID, Row
 QUERIES = load_queries()
 _DAMAGED = ("malformed", "Could not decode to UTF-8")  # errors of the driver itself bear no code
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 def map_error(error: sqlite3.Error, path: str) -> StrandlineError:
@@ -29,7 +31,18 @@ def map_error(error: sqlite3.Error, path: str) -> StrandlineError:
         return CorruptRecordError(what, place=path)
     if primary == sqlite3.SQLITE_CONSTRAINT:
         return StoreUnavailableError(f"{path}: the store refused a write that breaks one of its rules: {error}")
-    return StoreUnavailableError(f"{path}: {error}; nothing was written")
+    hint = locked_hint(path) if primary in _BUSY else None
+    return StoreUnavailableError(f"{path}: {error}; nothing was written", hint=hint)
+
+
+def locked_hint(path: str) -> str:
+    """Return what to do about a store that somebody holds."""
+    file = shlex.quote(path)
+    return (
+        f"A write waits {STORE_BUSY_TIMEOUT_S:g} s (STORE_BUSY_TIMEOUT_S); somebody held the store for longer: another "
+        f"process (`fuser {file}` names those that have it open), or a write of this one that has not ended. End it or "
+        f"wait, then try again. `strandline doctor --store {file}` looks at locks, disk and permissions."
+    )
 
 
 class SqliteSession:
