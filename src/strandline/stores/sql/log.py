@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from operator import attrgetter
 from typing import Final
 
 from strandline.codec import EMPTY_CHAIN, PLAIN, compress, decompress, row_digest
@@ -15,12 +16,12 @@ from strandline.stores.sql.rows import pack_key, unpack_key
 from strandline.stores.sql.session import Row, Session, check_seal, seal
 
 _COLUMNS: Final = tuple(field.name for field in fields(WorkflowHead))  # as the statement `head` gives them
+_VALUES: Final = attrgetter(*_COLUMNS)  # each append asks three times
 
 
 def head_digest(digest_key: bytes, scope: Scope, head: WorkflowHead) -> bytes:
     """Return the digest of a head row: over the names of tenant and workflow, then its columns."""
-    values = (getattr(head, name) for name in _COLUMNS)
-    return row_digest(digest_key, "workflow", (scope.tenant, scope.workflow, *values))
+    return row_digest(digest_key, "workflow", (scope.tenant, scope.workflow, *_VALUES(head)))
 
 
 class SqlLog:
@@ -52,7 +53,8 @@ class SqlLog:
         return head_digest(self._session.digest_key, self._scope, head)
 
     def set_head(self, head: WorkflowHead) -> None:
-        self._session.run("set_head", **{name: getattr(head, name) for name in _COLUMNS}, row_digest=self._digest(head))
+        values = dict(zip(_COLUMNS, _VALUES(head), strict=True))
+        self._session.run("set_head", **values, row_digest=self._digest(head))
         self._head = head
         self._rewound = head.branch > 0
 
