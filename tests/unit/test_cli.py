@@ -20,7 +20,7 @@ import strandline
 from strandline import errors
 from strandline.cli.app import app
 from strandline.cli.failures import describe, exit_code
-from strandline.cli.output import count, facts_of, plain, printable, span, table_of, to_json
+from strandline.cli.output import count, facts_of, fitted, plain, printable, span, table_of, to_json
 from strandline.cli.recover import why_replayed
 from strandline.model.candidate import Attempt, AttemptState
 from strandline.model.lineage import LineageEntry, LineageKind
@@ -1034,6 +1034,42 @@ def test_small_words() -> None:
         "d": "01",
         "l": {"seq": 1, "generation_dropped": None, "event_kind": "note"},
     }
+
+
+@pytest.mark.parametrize("columns", [72, 80, 120, None])
+def test_tables_fit_the_terminal(
+    run: Run, answer: Any, store: Path, monkeypatch: pytest.MonkeyPatch, columns: int | None
+) -> None:
+    """What is long is cut, what can be spared is left out, ids never; --json has all. No terminal: 120 columns."""
+    who = ("--by", "the-reviewer-of-the-release", "--why", "a long reason " * 20)
+    run("compact", DEMO, "--budget", 6000)
+    case = answer("report-regression", 1, *who)["case"]["case_id"]
+    run("revert", 0, *who)
+    run("reconcile", case, "replay-from-exact", *who)
+    again = answer("report-regression", 1, *who)["case"]["case_id"]
+    run("guard", "publish-the-release-of-today", "--resolved", "an issue that nobody opened at all", "--by", "x" * 60)
+    with strandline.open(store) as db:
+        wf = db.tenant("default").workflow(db.tenant("default").workflows()[0])
+        wf.effect("the-key-of-the-bucket-" * 9, "storage.create_bucket.of.the.region", {}, lambda: 1)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", str(columns))
+    for verb in ("lineage", "cases --all", "effects", "permits"):
+        _, *table = run(*verb.split()).stdout.splitlines()
+        assert len(table) >= 2, verb
+        assert max(map(len, table)) <= (columns or 120), verb
+        assert ("…" in "".join(table)) or columns in (120, None), verb
+    shown = run("cases", "--all").stdout
+    assert (case in shown, again in shown, "opened (UTC)" in shown) == (True, True, columns in (120, None))
+    assert answer("lineage")["entries"][-1]["why"] == "a long reason " * 20
+    assert answer("effects")["effects"][0]["key"] == "the-key-of-the-bucket-" * 9
+
+
+def test_a_table_is_cut_where_it_may_be() -> None:
+    rows = [("a", "x" * 200, 7), ("b", "y", 12)]
+    whole = fitted(("id", "said", "n"), rows, cut={"said": 10}, spare=[])
+    assert [len(line) for line in whole.splitlines()] == [119, 120, 120]
+    assert whole.splitlines()[1].endswith("x…   7")
+    assert fitted(("id", "said", "n"), [], cut={}, spare=[]) == ""
 
 
 def test_revert_goes_back_and_says_so(answer: Any, run: Run, compacted: dict[str, Any]) -> None:

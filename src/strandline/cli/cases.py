@@ -11,7 +11,7 @@ import typer
 
 from strandline.cli.command import Answer, Target
 from strandline.cli.effects import arguments_of, shown_args
-from strandline.cli.output import at, count, pick, plain, table_of
+from strandline.cli.output import count, fitted, pick, plain, table_of, when
 from strandline.rules.reconciling import typed
 
 if TYPE_CHECKING:
@@ -38,10 +38,12 @@ CASE_FIELDS: Final = (
     " checkpoint_name checkpoint_seq checkpoint_turn missing_refs last_known logged subject detail answer by why"
     " answered_us answered_seq"
 )
+_TIME: Final = "opened (UTC)"
+_HEAD: Final = ("case", "what", "state", "generation", _TIME, "about")
 
 
 def cases(target: Target, include_answered: All = False) -> Answer:
-    """Print the open cases, the oldest first.
+    """Print the open cases, the oldest first; --json has all of each.
 
     None is no failure: the exit code is 0, and `cases` of --json is empty.
     """
@@ -49,11 +51,11 @@ def cases(target: Target, include_answered: All = False) -> Answer:
         found = workflow.cases(include_answered)
         asked = {case.case_id: _asked(workflow, case) for case in found}
     opened = sum(case.state == "open" for case in found)
-    rows = [(c.case_id, c.kind, _state(c), c.generation, at(c.opened_us), _about(c, asked[c.case_id])) for c in found]
+    rows = [(c.case_id, c.kind, _state(c), c.generation, when(c.opened_us), _about(c, asked[c.case_id])) for c in found]
     return Answer(
         value={"cases": [{**pick(case, CASE_FIELDS), **asked[case.case_id]} for case in found]},
         heading=count(opened, "open case") + (f", {len(found) - opened:,} answered" if include_answered else ""),
-        text=table_of([("case", "what", "state", "generation", "opened", "about"), *rows]) if rows else "",
+        text=fitted(_HEAD, rows, cut={"about": 10, "what": 18, "state": 25}, spare=["generation", _TIME]),
         hint=_how_to_answer(target, found) if opened else "",
     )
 

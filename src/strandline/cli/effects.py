@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from strandline.cli.command import Answer, Target
-from strandline.cli.output import at, count, pick, table_of
+from strandline.cli.output import at, count, fitted, pick, when
 from strandline.errors import CorruptRecordError
 
 if TYPE_CHECKING:
@@ -16,21 +16,27 @@ _ARGS_CHARS_MAX: Final = 60  # of arguments, for people; JSON has all of them
 _FIELDS: Final = (
     "key tool subject state attempt workflow call_seq result_seq intended_us settled_us permit_id actor basis"
 )
+_TIME: Final = "intended (UTC)"
+_HEAD: Final = ("key", "tool", "state", "attempt", "workflow", "events", _TIME, "arguments")
 
 
 def effects(target: Target) -> Answer:
-    """Print the ledger of effects, in the order of their intents."""
+    """Print the ledger of effects, in the order of their intents; --json has all of each."""
     with target.open() as workflow:
         ledger = [(effect, arguments_of(workflow, effect.key)) for effect in workflow.effects()]
     rows = [
-        (e.key, e.tool, e.state, e.attempt, e.workflow, _events(e), at(e.intended_us), shown_args(args))
+        (e.key, e.tool, e.state, e.attempt, e.workflow, _events(e), when(e.intended_us), shown_args(args))
         for e, args in ledger
     ]
-    heads = ("key", "tool", "state", "attempt", "workflow", "events", "intended", "arguments")
     return Answer(
         value={"effects": [{**pick(e, _FIELDS), "intended_at": at(e.intended_us), **args} for e, args in ledger]},
         heading=count(len(ledger), "effect", "effects"),
-        text=table_of([heads, *rows]) if rows else "",
+        text=fitted(
+            _HEAD,
+            rows,
+            cut={"arguments": 12, "key": 20, "tool": 12, "workflow": 9, "events": 12},
+            spare=[_TIME, "attempt", "workflow"],
+        ),
     )
 
 

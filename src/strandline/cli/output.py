@@ -8,12 +8,16 @@ import enum
 import json
 import os
 import re
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final, TextIO
 
+COLUMNS: Final = 120  # where stdout is no terminal
+_CUT_CHARS_MIN: Final = 8
+_GAP: Final = 2  # blanks between two columns of a table
 BROKEN_PIPE: Final = 141  # as a shell says it of SIGPIPE
 _STYLES: Final = {"red": "1;31", "green": "1;32", "yellow": "1;33", "cyan": "1;36", "bold": "1", "dim": "2"}
 
@@ -66,6 +70,16 @@ def at(micros: int) -> str:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).isoformat(timespec="milliseconds")
 
 
+def when(micros: int) -> str:
+    """Return a time in UTC, to the second: for people, in a table."""
+    return at(micros)[:19].replace("T", " ")
+
+
+def columns() -> int:
+    """Return how wide the terminal is."""
+    return shutil.get_terminal_size((COLUMNS, 0)).columns
+
+
 def facts_of(facts: Sequence[tuple[str, object]]) -> str:
     """Return names and values, a line each; what is None, empty or 0 is left out."""
     return table_of([(f"  {name}", f"{fact:,}" if isinstance(fact, int) else fact) for name, fact in facts if fact])
@@ -73,13 +87,58 @@ def facts_of(facts: Sequence[tuple[str, object]]) -> str:
 
 def table_of(rows: Sequence[Sequence[object]]) -> str:
     """Return rows with aligned columns; numbers stand right."""
-    cells = [["" if cell is None else printable(str(cell)).replace("\n", " ") for cell in row] for row in rows]
+    cells = [[_cell(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     signs = [[">" if isinstance(cell, int) else "<" for cell in row] for row in rows]
     return "\n".join(
-        "  ".join(f"{text:{sign}{width}}" for text, sign, width in zip(*line, widths, strict=True)).rstrip()
+        (" " * _GAP).join(f"{text:{sign}{width}}" for text, sign, width in zip(*line, widths, strict=True)).rstrip()
         for line in zip(cells, signs, strict=True)
     )
+
+
+def fitted(
+    head: Sequence[str], rows: Sequence[Sequence[object]], *, cut: Mapping[str, int], spare: Sequence[str]
+) -> str:
+    """Return a table as wide as the terminal at most.
+
+    Args:
+        head: the names of the columns.
+        rows: none: no table.
+        cut: columns that may be cut, the first to be cut first, each with the characters that it keeps as long as
+            there are columns to spare.
+        spare: columns that are left out where such cuts do not do, the first to go first.
+    """
+    if not rows:
+        return ""
+    table, room = [head, *rows], columns()
+    widths = {name: max(len(_cell(row[at])) for row in table) for at, name in enumerate(head)}
+    least = {name: min(width, cut.get(name, width)) for name, width in widths.items()}
+    shown = list(head)
+    for name in spare:
+        if _line(least[other] for other in shown) > room:
+            shown.remove(name)
+    excess = _line(widths[name] for name in shown) - room
+    for kept in (least, dict.fromkeys(cut, _CUT_CHARS_MIN)):
+        for name in filter(shown.__contains__, cut):
+            taken = max(0, min(excess, widths[name] - kept[name]))
+            widths[name], excess = widths[name] - taken, excess - taken
+    return table_of(
+        [[_clip(cell, widths[name]) for name, cell in zip(head, row, strict=True) if name in shown] for row in table]
+    )
+
+
+def _line(widths: Iterable[int]) -> int:
+    """Return the width of a line of so wide columns."""
+    return sum(width + _GAP for width in widths) - _GAP
+
+
+def _clip(cell: object, width: int) -> object:
+    text = _cell(cell)
+    return cell if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _cell(cell: object) -> str:
+    return "" if cell is None else printable(str(cell)).replace("\n", " ")
 
 
 def emit(text: str, style: str = "", *, aside: bool = False) -> None:
