@@ -1235,6 +1235,9 @@ def test_fork_begins_another_workflow(answer: Any, run: Run) -> None:
     assert hint
     assert answer("context", *shlex.split(hint[1]))["workflow"] == "not mine"
     assert "'y' begins behind event 4" in run("fork", "y", "--by", "ada", "--why", "x", "--workflow", "w").stdout
+    shown = run("fork", "y", "--by", "ada", "--why", "x", "--workflow", "w")
+    assert "'y' begins behind event 4" in shown.stdout
+    assert "it shares events 1–4, which are not copied" in shown.stderr
     assert run("verify").exit_code == 0
 
 

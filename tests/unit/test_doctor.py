@@ -72,7 +72,7 @@ def test_a_sound_store_has_no_failure_and_is_not_touched(store: Path) -> None:
     found = look(store)
     assert bytes_of(store.parent) == before
     assert not [check for check in found.values() if check.status is FAIL]
-    assert found["content"].measured == {"tenants": 1, "workflows": 1, "events": 60}
+    assert found["content"].measured == {"tenants": 1, "workflows": 1, "events": 60, "abandoned": 0}
     assert found["schema"].measured["found"] == found["schema"].measured["known"]
     assert found["open leases"].value == "none"
     assert found["pages read"].value.startswith("quick_check: ok")
@@ -85,8 +85,24 @@ def test_a_store_in_use_is_read_as_it_is_now(store: Path) -> None:
         db.tenant("acme").workflow("other").append(strandline.note("more"))
         wal = (store.parent / "store.db-wal").read_bytes()
         assert wal
-        assert look(store)["content"].measured == {"tenants": 1, "workflows": 2, "events": 61}
+        assert look(store)["content"].measured == {"tenants": 1, "workflows": 2, "events": 61, "abandoned": 0}
         assert (store.parent / "store.db-wal").read_bytes() == wal
+
+
+def test_events_are_counted_as_verify_counts_them(store: Path) -> None:
+    """Those of each log, as it proves them: what a rewind abandoned, and what a fork shares, counts with each."""
+    with strandline.open(store, durability="normal") as db:
+        tenant = db.tenant("acme")
+        wf = tenant.workflow(tenant.workflows()[0])
+        wf.rewind(57, by="ada", why="a wrong turn")
+        wf.append(strandline.note("on the new branch"))
+        wf.fork(None, "aside", by="ada", why="another way")
+        tenant.workflow("aside").append(strandline.note("aside"))
+        proved = db.verify()
+    content = look(store)["content"]
+    assert (proved.problems, content.measured["events"]) == ((), proved.events)
+    assert content.measured["abandoned"] == 2 * 3
+    assert content.value.endswith(f"events {proved.events}, 6 of them abandoned")
 
 
 def test_a_store_whose_process_was_killed_is_read_with_its_wal(store: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from strandline.cli.command import Answer, Target, named, number
-from strandline.cli.output import count, pick
+from strandline.cli.output import pick, span
 from strandline.cli.revert import By, Why
 
 Name = Annotated[str, typer.Argument(metavar="NAME", parser=named("workflow"), help="The new workflow.")]
@@ -29,5 +29,5 @@ def fork(target: Target, name: Name, by: By, why: Why, at: At = None) -> Answer:
             *((f"summary of {view}", f"through event {mark:,}") for view, mark in forked.watermarks.items() if mark),
         ],
         hint=f"Work on it with `--workflow {shlex.quote(forked.workflow)}`; "
-        f"{count(forked.revision, 'event')} were not copied.",
+        f"it shares events {span(1, forked.revision)}, which are not copied.",
     )

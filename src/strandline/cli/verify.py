@@ -9,7 +9,10 @@ from strandline.cli.progress import progress
 
 
 def verify(target: Target) -> Answer:
-    """Prove the store, or one workflow, from its bytes."""
+    """Prove the store, or one workflow, from its bytes.
+
+    Events are counted log by log: the abandoned ones, too, and those that a fork shares once more with the fork.
+    """
     from strandline import CorruptRecordError, VerifyReport
     from strandline.model.outcome import Problem
 

@@ -221,16 +221,18 @@ def _digest_key(connection: sqlite3.Connection) -> Check:
 
 def _work(connection: sqlite3.Connection, now_us: int) -> Iterator[Check]:
     """Yield the checks of what is in the store and what goes on in it."""
-    tenants, workflows, events = (
+    tenants, workflows, events, live = (
         connection.execute(f"SELECT {what}").fetchone()[0]
         for what in (
             "count(*) FROM tenant",
             "count(*) FROM workflow",
+            "coalesce(sum(revision), 0) FROM workflow",  # as verify counts: a fork has its past, too
             "coalesce(sum(live_events), 0) FROM workflow",
         )
     )
     value = f"tenants {tenants:,}, workflows {workflows:,}, events {events:,}"
-    yield passed("content", value, tenants=tenants, workflows=workflows, events=events)
+    value += f", {events - live:,} of them abandoned" if events > live else ""
+    yield passed("content", value, tenants=tenants, workflows=workflows, events=events, abandoned=events - live)
     yield _leases(connection, now_us)
     running = connection.execute("SELECT count(*) FROM attempt WHERE state = 'running'").fetchone()[0]
     waiting = connection.execute("SELECT count(*) FROM candidate WHERE state = 'pending'").fetchone()[0]
