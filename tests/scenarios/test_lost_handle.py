@@ -25,7 +25,7 @@ def test_without_protection_the_agent_goes_on_with_another_handle(incident: Inci
 
 
 def test_recovery_names_what_is_missing_before_anything_is_called(got: dict[str, Any]) -> None:
-    assert got["the handle stands in the context"] is False
+    assert got["the handle is gone from the context"] is True
     assert got["the manifest says that it was last seen in event"] == 3
     assert got["recovery raises"] == "SummaryReconciliationError"
     assert got["it names the missing reference"].startswith("bucket-")

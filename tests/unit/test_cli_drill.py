@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -11,7 +12,7 @@ from strandline.cli.app import app
 from strandline.drill import program
 from strandline.drill.process import DrillError
 from strandline.drill.report import Check, Incident, run_of
-from strandline.drill.stage import Teller
+from strandline.drill.stage import Stage, Teller
 
 
 @pytest.fixture
@@ -31,6 +32,7 @@ def drill(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
                 teller.scene("the scene", "where it happens")
                 teller.step("turn 1", "the agent asks the service for a bucket, and gets one " * 3)
                 teller.check(check)
+                teller.so("what it comes to, in a line that may be longer than one of the terminal, or even two of it")
                 (folder / name).write_text("what it left")
                 ran.append(Incident(name=name, naive={"corrupted": corrupted}, checks=[check]))
             return ran
@@ -81,6 +83,33 @@ def test_what_it_made_is_kept_where_that_is_asked_for(drill: Callable[..., Resul
 
 def test_an_incident_that_is_none(drill: Callable[..., Result]) -> None:
     assert drill("lost-wallet").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("got", "corrupted", "said"),
+    [
+        (True, True, "the fact stays."),
+        (False, True, "1 of 2 promises broken; see FAILED above."),
+        (True, False, "the agent without protection was unharmed: this shows nothing."),
+    ],
+)
+def test_each_incident_ends_with_what_it_comes_to(
+    monkeypatch: pytest.MonkeyPatch, got: bool, corrupted: bool, said: str
+) -> None:
+    """One line; it claims nothing that the promises above it did not show."""
+
+    def naive(stage: Stage) -> None:
+        stage.corrupted("Nothing raised an error.", corrupted=corrupted)
+
+    def protected(stage: Stage) -> None:
+        stage.check("the pointer stays where it was", True, True)
+        stage.check("the fact is there", got, True)
+
+    played = SimpleNamespace(TITLE="One", WHAT="It happens.", SO="the fact stays.", naive=naive, protected=protected)
+    monkeypatch.setattr(program, "INCIDENTS", {"half-summary": played})
+    told = CliRunner().invoke(app, ["drill", "half-summary"]).stdout.splitlines()
+    assert [line for line in told if line.startswith("  so:")] == [f"  so:           {said}"]
+    assert json.loads(CliRunner().invoke(app, ["drill", "half-summary", "--json"]).stdout)["ok"] is (got and corrupted)
 
 
 def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,8 +26,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, als
 def drill(name: Name = "all", keep: Keep = None, as_json: AsJson = False) -> None:
     """Show the three incidents, live: first what a naive agent does, then what Strandline does.
 
-    Real processes are killed, a real service hangs; it takes less than a minute and touches nothing of yours. The exit
-    code is 0 if every promise was kept, else 1.
+    Real processes are killed, a real service hangs; it takes about half a minute, more on a busy machine, and touches
+    nothing of yours. The exit code is 0 if every promise was kept, else 1.
     """
     from strandline.drill.program import run
 

@@ -68,6 +68,11 @@ class Story:
         else:
             self._say("FAILED", f"{name}{_shown(check.got)}, expected {_shown(check.expected)}", "red")
 
+    def so(self, what: str) -> None:
+        """Say what the incident comes to."""
+        emit_line([])
+        self._say("so:", what, "bold")
+
     def waiting(self, what: str) -> AbstractContextManager[object]:
         """Show that something takes its time."""
         return progress(what)
@@ -117,6 +122,9 @@ class Silent:
         """Say nothing."""
 
     def check(self, check: Check) -> None:
+        """Say nothing."""
+
+    def so(self, what: str) -> None:
         """Say nothing."""
 
     def waiting(self, what: str) -> AbstractContextManager[object]:

@@ -18,6 +18,7 @@ from strandline.drill.stage import Stage
 NAME: Final = "half-summary"
 TITLE: Final = "The half summary"
 WHAT: Final = "A compaction times out after 4 s; what it wrote so far leaves out an open issue."
+SO: Final = "nobody reads half a summary; the release goes out when the issue is resolved, and once."
 BUDGET: Final = 6_000  # tokens
 DEADLINE_S: Final = 4.0
 WORKFLOW: Final = "release"
@@ -120,7 +121,7 @@ def _default(stage: Stage, remote: Remote, begun: Path) -> None:
             "meanwhile",
             f"the publisher asks for a permit; it is judged by events, not by a summary: {'; '.join(denied)}",
         )
-        stage.check("while the issue is open, the publisher gets a permit", denied == [], False)
+        stage.check("while the issue is open, the publisher is denied a permit", denied != [], True)
         with stage.teller.waiting(f"the summarizer hangs; the deadline is {DEADLINE_S:g} s"):
             done = agent.hear()
         context = _of(db).context(ROOM)
@@ -192,7 +193,7 @@ def _look_while_it_hangs(stage: Stage, wf: sl.Workflow) -> None:
     )
     stage.check("while it hangs, the summary that is read covers events 1 to", context.watermark, COVERED_SEQ)
     stage.check("while it hangs, events verbatim behind it", run_of(tail), f"{COVERED_SEQ + 1}–{LAST_SEQ}")
-    stage.check("while it hangs, a context holds words of the half summary", HALF_MARK in context.text, False)
+    stage.check("while it hangs, a context is free of words of the half summary", HALF_MARK not in context.text, True)
 
 
 def _end_late(stage: Stage, remote: Remote, agent: Child, store: Path, *, drafts: int) -> None:
@@ -205,7 +206,7 @@ def _end_late(stage: Stage, remote: Remote, agent: Child, store: Path, *, drafts
     with sl.open(store) as db:
         after, events, report = _of(db).basis(), _of(db).events(1, LAST_SEQ), db.verify()
     stage.step("late", "the summary that hung is finished now; nobody takes it")
-    stage.check("the late summary moved the pointer", after != before, False)
+    stage.check("the pointer stays where it was", after == before, True)
     stage.check("places in the store that hold words of it", hits_in_store(store, HALF_MARK), 0)
     stage.check("the same search finds the open issue", hits_in_store(store, ISSUE) > 0, True)
     lost = sum(event.text != text for event, text in zip(events, material.review_texts(), strict=True))

@@ -31,5 +31,16 @@ def run(names: Sequence[str], folder: Path, teller: Teller) -> list[Incident]:
             module.naive(opened)
             teller.half("WITH STRANDLINE", "the same agent, with a store")
             module.protected(opened)
+            teller.so(_so(opened.incident, module.SO))
         incidents.append(opened.incident)
     return incidents
+
+
+def _so(incident: Incident, if_kept: str) -> str:
+    """Return what an incident comes to."""
+    if incident.ok:
+        return if_kept
+    broken = sum(not check.ok for check in incident.checks)
+    if broken:
+        return f"{broken} of {len(incident.checks)} promises broken; see FAILED above."
+    return "the agent without protection was unharmed: this shows nothing."

@@ -18,6 +18,7 @@ from strandline.drill.stage import Stage
 NAME: Final = "resurrected-checkpoint"
 TITLE: Final = "The resurrected checkpoint"
 WHAT: Final = "A write damages the memory; by the clock, the newest checkpoint is an old one."
+SO: Final = "what a compaction left behind stays behind, whatever a clock says; no fact changes sides."
 WORKFLOW: Final = "refactoring"
 BUDGET: Final = 12_000  # tokens
 HOURS: Final = 5

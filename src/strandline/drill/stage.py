@@ -45,6 +45,10 @@ class Teller(Protocol):
         """Say whether a promise was kept."""
         ...
 
+    def so(self, what: str) -> None:
+        """Say what the incident comes to."""
+        ...
+
     def waiting(self, what: str) -> AbstractContextManager[object]:
         """Show that something takes its time."""
         ...
