@@ -105,9 +105,8 @@ def test_readme_example_prints_what_the_page_shows(
         exec(compile(body, "README.md", "exec"), namespace)
         assert capsys.readouterr().out == printed
     (line,) = re.findall(r"`(strandline [^`]* --tenant acme)`", prose(ROOT / "README.md"))  # shows what was written
-    done = subprocess.run(
-        [sys.executable, "-c", MAIN, *shlex.split(line)[1:]], capture_output=True, text=True, check=True
-    )
+    words, wide = [sys.executable, "-c", MAIN, *shlex.split(line)[1:]], {**os.environ, "COLUMNS": "200"}
+    done = subprocess.run(words, env=wide, capture_output=True, text=True, check=True)
     assert "logs/run-7.txt" in done.stdout
 
 

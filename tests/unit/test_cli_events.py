@@ -73,14 +73,15 @@ def test_what_a_rewind_left_says_so(answer: Say, run: Run) -> None:  # noqa: F81
 
 
 @pytest.mark.usefixtures("doubtful")
-def test_effects_and_cases_show_the_arguments(answer: Say, run: Run) -> None:  # noqa: F811
+def test_effects_and_cases_show_the_arguments(answer: Say, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.setenv("COLUMNS", "200")
     assert [effect["args"] for effect in answer("effects")["effects"]] == [ARGS, {"to": "bob"}]
     (case,) = answer("cases")["cases"]
     assert (case["args"], case["subject"], case["detail"]["tool"]) == (ARGS, "mail-1", "send_mail")
     first, second = run("effects").stdout.splitlines()[-2:]
     assert second.endswith('{"to": "bob"}')
     assert '{"text": "line 1\\nline 2 xxx' in first
-    assert first.endswith(" …")
+    assert first.endswith("…")
     assert 'send_mail {"text": "line 1' in run("cases").stdout
 
 
