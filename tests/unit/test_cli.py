@@ -392,23 +392,17 @@ def test_recover_by_a_policy(answer: Any, open_question: dict[str, Any]) -> None
 @pytest.mark.parametrize(
     ("words", "said", "code"),
     [
-        (["retry"], "'retry' is no answer; these are: replay-from-exact, "),
-        (["accept-divergence", "a-1"], "takes 2 words behind it, not 1"),
-        (["abandon", "now"], "takes 0 words behind it, not 1"),
-        (["replay-from-checkpoint", "x"], "no lineage_seq"),
-        (["replay-from-checkpoint", "1"], "is no checkpoint"),
-        (["effect-done", "{"], "is no JSON"),
-        (
-            ["effect-done", "1"],
-            "is no answer to a case of kind missing_dependency; these are: ReplayFromExact (replay-fr",
-        ),
         (["retry"], "'retry' is no answer; these are: replay-from-exact, ", 2),
         (["accept-divergence", "a-1"], "takes 2 words behind it, not 1", 2),
         (["abandon", "now"], "takes 0 words behind it, not 1", 2),
         (["replay-from-checkpoint", "x"], "no lineage_seq", 2),
         (["replay-from-checkpoint", "1"], "is no checkpoint", 1),
         (["effect-done", "{"], "is no JSON", 2),
-        (["effect-done", "1"], "EffectDone is no answer to a case of kind missing_dependency", 1),
+        (
+            ["effect-done", "1"],
+            "is no answer to a case of kind missing_dependency; these are: ReplayFromExact (replay-",
+            1,
+        ),
     ],
     ids=str,
 )
@@ -1051,6 +1045,7 @@ def test_tables_fit_the_terminal(
     with strandline.open(store) as db:
         wf = db.tenant("default").workflow(db.tenant("default").workflows()[0])
         wf.effect("the-key-of-the-bucket-" * 9, "storage.create_bucket.of.the.region", {}, lambda: 1)
+    monkeypatch.delenv("COLUMNS", raising=False)
     if columns is not None:
         monkeypatch.setenv("COLUMNS", str(columns))
     for verb in ("lineage", "cases --all", "effects", "permits"):
@@ -1064,7 +1059,8 @@ def test_tables_fit_the_terminal(
     assert answer("effects")["effects"][0]["key"] == "the-key-of-the-bucket-" * 9
 
 
-def test_a_table_is_cut_where_it_may_be() -> None:
+def test_a_table_is_cut_where_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     rows = [("a", "x" * 200, 7), ("b", "y", 12)]
     whole = fitted(("id", "said", "n"), rows, cut={"said": 10}, spare=[])
     assert [len(line) for line in whole.splitlines()] == [119, 120, 120]
@@ -1234,7 +1230,6 @@ def test_fork_begins_another_workflow(answer: Any, run: Run) -> None:
     )
     assert hint
     assert answer("context", *shlex.split(hint[1]))["workflow"] == "not mine"
-    assert "'y' begins behind event 4" in run("fork", "y", "--by", "ada", "--why", "x", "--workflow", "w").stdout
     shown = run("fork", "y", "--by", "ada", "--why", "x", "--workflow", "w")
     assert "'y' begins behind event 4" in shown.stdout
     assert "it shares events 1–4, which are not copied" in shown.stderr
