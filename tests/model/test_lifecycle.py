@@ -111,6 +111,7 @@ class Lifecycle(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
+        _counted["rules"] -= 1  # what begins an example is none
         self.say(3)
 
     @rule(count=st.integers(2, 6))
@@ -439,9 +440,11 @@ class Lifecycle(RuleBasedStateMachine):
         self.permit = (permit, subject, issue, self.model.versions(subject, issue), self.name)
 
     @precondition(lambda self: self.permit is not None and self.permit[4] == self.name)
-    @rule()
-    def use(self) -> None:
+    @rule(revoked=st.booleans())
+    def use(self, revoked: bool) -> None:
         """It is used once, and only while the facts are those that it rests on (I20)."""
+        if revoked:
+            self.add((strandline.revoke(self.permit[1], "Not now."), "revoke", self.permit[1], ""))
         permit, subject, issue, versions, _ = self.permit
         self.permit = None
         stands = self.model.permits(subject, issue) and self.model.versions(subject, issue) == versions
