@@ -193,7 +193,7 @@ class Target:
     def open_store(self, *, create: bool = False) -> Strandline:
         """Open the store; names are checked before anything is created."""
         import strandline
-        from strandline.client.blocking import path_of
+        from strandline.client.opening import path_of
 
         with as_usage("--store"):
             path_of(self.store)

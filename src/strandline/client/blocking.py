@@ -4,45 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 
 from strandline.client.action_verbs import ActionVerbs
+from strandline.client.memory_verbs import MemoryVerbs
+from strandline.client.opening import open_store
 from strandline.client.patterns import references_with
 from strandline.client.recovery_verbs import RecoveryVerbs
 from strandline.client.verbs import basis_of
 from strandline.codec import keyed_hex
 from strandline.engine import append as append_verb
 from strandline.engine.checkpoint import checkpoint
-from strandline.engine.compact import compact
-from strandline.engine.compare import CompareProgress, ComparisonOrder, compare
 from strandline.engine.environment import Environment
 from strandline.engine.external import Load, Loader
-from strandline.engine.flow import Verb, run
 from strandline.engine.import_transcript import Progress, import_conversations, import_transcript
-from strandline.engine.lineage import list_entries
-from strandline.engine.plan_job import Order
-from strandline.engine.read_context import Context, read_basis, read_context
+from strandline.engine.read_context import Context, read_basis
 from strandline.engine.read_events import read_events
-from strandline.engine.recall import read_manifest, recall
 from strandline.engine.recover import Recovery, RecoveryRequest, recover
 from strandline.engine.verify import verify
-from strandline.errors import InvalidInputError, StoreUnavailableError
-from strandline.limits import COMPARE_LEDGER_TOKENS, RECALL_HITS_MAX, SUMMARIZER_DEADLINE_S
 from strandline.model.checkpoint import Checkpoint
-from strandline.model.comparison import Comparison
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_VIEW, Scope, check_name
-from strandline.model.lineage import LineageEntry
-from strandline.model.outcome import CompactionOutcome, RecallHit, VerifyReport
-from strandline.model.summary import Manifest
+from strandline.model.outcome import VerifyReport
 from strandline.model.transcript import ImportReport
 from strandline.ports import Clock, Controller, Entropy, Hook, Store
 from strandline.rules.reference_rules import ReferenceRules
-from strandline.stores.memory import MemoryStore
-from strandline.stores.sqlite import SqliteStore
-from strandline.summarizers import ExtractiveSummarizer, as_counter, as_summarizer
+from strandline.summarizers import as_counter
 from strandline.system import SystemClock, SystemEntropy
 from strandline.transcripts import Transcript, open_transcript
 
@@ -77,32 +64,9 @@ def open(
         InvalidInputError: a URL of another kind, or a pattern that is none.
     """
     clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
-    path = path_of(url)
     references_with(references)  # is refused before a file is made
-    store: Store
-    if path == ":memory:":
-        store = MemoryStore(digest_key=entropy.salt() + entropy.salt())
-    else:
-        if not create and not Path(path).exists():
-            raise StoreUnavailableError(f"{path}: no such store", hint="Append to it or import a file to make it.")
-        store = SqliteStore(path, clock=clock, entropy=entropy, durability=durability)
+    store = open_store(url, create=create, durability=durability, clock=clock, entropy=entropy)
     return Strandline(store, counter=counter, hooks=hooks, references=references, clock=clock, entropy=entropy)
-
-
-def path_of(url: str | os.PathLike[str]) -> str:
-    """Return the path that a URL means.
-
-    Raises:
-        InvalidInputError: a URL of another kind.
-    """
-    text = os.fspath(url) if isinstance(url, str | os.PathLike) else url
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise InvalidInputError(f"{url!r} is no path and no store URL")
-    if text.startswith("sqlite:///"):
-        return text.removeprefix("sqlite:///")
-    if "://" in text:
-        raise InvalidInputError(f"a store URL of another kind: {text!r}; give a path, sqlite:///path or :memory:")
-    return text
 
 
 class Strandline:
@@ -206,7 +170,7 @@ class Tenant:
         return [scope.workflow for scope in self._db.store.scopes(self.name)]
 
 
-class Workflow(RecoveryVerbs, ActionVerbs):
+class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs):
     """The verbs on one workflow, as its view `main` sees it."""
 
     def __init__(self, env: Environment, view: str = DEFAULT_VIEW) -> None:
@@ -272,105 +236,6 @@ class Workflow(RecoveryVerbs, ActionVerbs):
     def basis(self) -> Basis:
         """Return generation and revision as they are now. A state made from a context has that context as its basis."""
         return read_basis(self._env, self._view)
-
-    def context(self, budget: int | None = None, needs: Sequence[str] = ()) -> Context:
-        """Read the working context (C18).
-
-        Args:
-            budget: tokens; None: CONTEXT_BUDGET_TOKENS.
-            needs: references that must stand verbatim in it.
-
-        Raises:
-            ContextOverflowError: what can't be left out exceeds the budget.
-            SummaryReconciliationError: a need does not stand verbatim in it.
-            CorruptRecordError: something that was read is not what was written.
-        """
-        return read_context(self._env, self._view, budget, needs)
-
-    def compact(
-        self,
-        budget: int | None = None,
-        summarizer: object = None,
-        strict: bool = False,
-        *,
-        through: int | None = None,
-        when_tokens: int | None = None,
-        deadline_s: float = SUMMARIZER_DEADLINE_S,
-    ) -> CompactionOutcome:
-        """Compact: cover older events by a validated summary. No event is lost, and the old summary stands until then.
-
-        Args:
-            budget: tokens of the assembled context right after activation; None: CONTEXT_BUDGET_TOKENS.
-            summarizer: a Summarizer, or a function SummaryRequest -> text, sync or async; None: the extractive one.
-            strict: refuse if any event was appended meanwhile.
-            through: the last event to cover; None: as the budget demands.
-            when_tokens: do nothing below this size of the context.
-            deadline_s: seconds for one draft; the extractive summarizer has none.
-
-        Raises:
-            ContextOverflowError: mandatory facts and what must stay verbatim exceed the budget (C11).
-            InvalidInputError, CorruptRecordError, StoreUnavailableError: nothing was activated.
-        """
-        return run(self._compaction(budget, summarizer, strict, through, when_tokens, deadline_s), self._env.clock)
-
-    def _compaction(
-        self,
-        budget: int | None,
-        summarizer: object,
-        strict: bool,
-        through: int | None,
-        when_tokens: int | None,
-        deadline_s: float,
-    ) -> Verb[CompactionOutcome]:
-        chosen = as_summarizer(summarizer)
-        order = Order(
-            view=self._view,
-            budget=budget,
-            summarizer=chosen,
-            strict=strict,
-            through=through,
-            when_tokens=when_tokens,
-            deadline_s=None if isinstance(chosen, ExtractiveSummarizer) else deadline_s,
-        )
-        return compact(self._env, order)
-
-    def compare(
-        self,
-        summarizer: object = None,
-        *,
-        ledger_tokens: int = COMPARE_LEDGER_TOKENS,
-        deadline_s: float = SUMMARIZER_DEADLINE_S,
-        progress: CompareProgress | None = None,
-    ) -> Comparison:
-        """Compare the summaries that another tool wrote into an imported transcript with ours (C29).
-
-        Nothing is written: ours are made in memory, at the same places and of the same length at most.
-
-        Args:
-            summarizer: what drafts ours, as for `compact`.
-            ledger_tokens: how many tokens of our ledger are put beside theirs.
-            deadline_s: seconds for one draft; the extractive summarizer has none.
-            progress: told how many summaries are done, of how many.
-
-        Raises:
-            InvalidInputError, CorruptRecordError: nothing was compared.
-        """
-        return run(self._comparison(summarizer, ledger_tokens, deadline_s, progress), self._env.clock)
-
-    def _comparison(
-        self, summarizer: object, ledger_tokens: int, deadline_s: float, progress: CompareProgress | None
-    ) -> Verb[Comparison]:
-        chosen = as_summarizer(summarizer)
-        scratch = MemoryStore(digest_key=self._env.store.digest_key)
-        order = ComparisonOrder(
-            view=self._view,
-            scratch=replace(self._env, store=scratch, hooks=()),
-            summarizer=chosen,
-            deadline_s=None if isinstance(chosen, ExtractiveSummarizer) else deadline_s,
-            ledger_tokens=ledger_tokens,
-            progress=progress,
-        )
-        return compare(self._env, order)
 
     def checkpoint(
         self,
@@ -443,18 +308,6 @@ class Workflow(RecoveryVerbs, ActionVerbs):
                 loader=Loader(load),
             ),
         )
-
-    def recall(self, ref: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:
-        """Return the verbatim events that hold a reference, newest first (C4)."""
-        return recall(self._env, ref, self._view, limit)
-
-    def manifest(self) -> Manifest:
-        """Return what covered events hold and the summary does not, newest first (I9)."""
-        return read_manifest(self._env, self._view)
-
-    def lineage(self) -> list[LineageEntry]:
-        """Return what happened to the memory, in its one order (I13)."""
-        return list_entries(self._env)
 
     def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
         """Prove this workflow (C5)."""

@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-from strandline.client.blocking import path_of
+from strandline.client.opening import path_of
 from strandline.errors import InvalidInputError
 from strandline.model.diagnosis import Check, passed
 from strandline.ports import Clock

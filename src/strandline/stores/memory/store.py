@@ -12,16 +12,12 @@ from strandline.errors import InvalidInputError, StoreUnavailableError
 from strandline.limits import STORE_BUSY_TIMEOUT_S
 from strandline.model.ids import Scope
 from strandline.ports import Transaction
-from strandline.stores.memory.facets import (
-    MemoryCases,
+from strandline.stores.memory.decisions import MemoryCases, MemoryEffects, MemoryPermits
+from strandline.stores.memory.log import MemoryLog, MemoryRefs, MemoryRegister
+from strandline.stores.memory.memory import (
     MemoryCheckpoints,
-    MemoryEffects,
     MemoryJobs,
     MemoryLineage,
-    MemoryLog,
-    MemoryPermits,
-    MemoryRefs,
-    MemoryRegister,
     MemorySummaries,
     MemoryViews,
 )

@@ -1,0 +1,137 @@
+"""The verbs that read the memory of a workflow, and those that compact it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from strandline.client.verbs import Verbs
+from strandline.engine.compact import compact
+from strandline.engine.compare import CompareProgress, ComparisonOrder, compare
+from strandline.engine.flow import Verb, run
+from strandline.engine.lineage import list_entries
+from strandline.engine.plan_job import Order
+from strandline.engine.read_context import Context, read_context
+from strandline.engine.recall import read_manifest, recall
+from strandline.limits import COMPARE_LEDGER_TOKENS, RECALL_HITS_MAX, SUMMARIZER_DEADLINE_S
+from strandline.model.comparison import Comparison
+from strandline.model.lineage import LineageEntry
+from strandline.model.outcome import CompactionOutcome, RecallHit
+from strandline.model.summary import Manifest
+from strandline.stores.memory import MemoryStore
+from strandline.summarizers import ExtractiveSummarizer, as_summarizer
+
+
+class MemoryVerbs(Verbs):
+    """Part of `Workflow`."""
+
+    def context(self, budget: int | None = None, needs: Sequence[str] = ()) -> Context:
+        """Read the working context (C18).
+
+        Args:
+            budget: tokens; None: CONTEXT_BUDGET_TOKENS.
+            needs: references that must stand verbatim in it.
+
+        Raises:
+            ContextOverflowError: what can't be left out exceeds the budget.
+            SummaryReconciliationError: a need does not stand verbatim in it.
+            CorruptRecordError: something that was read is not what was written.
+        """
+        return read_context(self._env, self._view, budget, needs)
+
+    def compact(
+        self,
+        budget: int | None = None,
+        summarizer: object = None,
+        strict: bool = False,
+        *,
+        through: int | None = None,
+        when_tokens: int | None = None,
+        deadline_s: float = SUMMARIZER_DEADLINE_S,
+    ) -> CompactionOutcome:
+        """Compact: cover older events by a validated summary. No event is lost, and the old summary stands until then.
+
+        Args:
+            budget: tokens of the assembled context right after activation; None: CONTEXT_BUDGET_TOKENS.
+            summarizer: a Summarizer, or a function SummaryRequest -> text, sync or async; None: the extractive one.
+            strict: refuse if any event was appended meanwhile.
+            through: the last event to cover; None: as the budget demands.
+            when_tokens: do nothing below this size of the context.
+            deadline_s: seconds for one draft; the extractive summarizer has none.
+
+        Raises:
+            ContextOverflowError: mandatory facts and what must stay verbatim exceed the budget (C11).
+            InvalidInputError, CorruptRecordError, StoreUnavailableError: nothing was activated.
+        """
+        return run(self._compaction(budget, summarizer, strict, through, when_tokens, deadline_s), self._env.clock)
+
+    def _compaction(
+        self,
+        budget: int | None,
+        summarizer: object,
+        strict: bool,
+        through: int | None,
+        when_tokens: int | None,
+        deadline_s: float,
+    ) -> Verb[CompactionOutcome]:
+        chosen = as_summarizer(summarizer)
+        order = Order(
+            view=self._view,
+            budget=budget,
+            summarizer=chosen,
+            strict=strict,
+            through=through,
+            when_tokens=when_tokens,
+            deadline_s=None if isinstance(chosen, ExtractiveSummarizer) else deadline_s,
+        )
+        return compact(self._env, order)
+
+    def compare(
+        self,
+        summarizer: object = None,
+        *,
+        ledger_tokens: int = COMPARE_LEDGER_TOKENS,
+        deadline_s: float = SUMMARIZER_DEADLINE_S,
+        progress: CompareProgress | None = None,
+    ) -> Comparison:
+        """Compare the summaries that another tool wrote into an imported transcript with ours (C29).
+
+        Nothing is written: ours are made in memory, at the same places and of the same length at most.
+
+        Args:
+            summarizer: what drafts ours, as for `compact`.
+            ledger_tokens: how many tokens of our ledger are put beside theirs.
+            deadline_s: seconds for one draft; the extractive summarizer has none.
+            progress: told how many summaries are done, of how many.
+
+        Raises:
+            InvalidInputError, CorruptRecordError: nothing was compared.
+        """
+        return run(self._comparison(summarizer, ledger_tokens, deadline_s, progress), self._env.clock)
+
+    def _comparison(
+        self, summarizer: object, ledger_tokens: int, deadline_s: float, progress: CompareProgress | None
+    ) -> Verb[Comparison]:
+        chosen = as_summarizer(summarizer)
+        scratch = MemoryStore(digest_key=self._env.store.digest_key)
+        order = ComparisonOrder(
+            view=self._view,
+            scratch=replace(self._env, store=scratch, hooks=()),
+            summarizer=chosen,
+            deadline_s=None if isinstance(chosen, ExtractiveSummarizer) else deadline_s,
+            ledger_tokens=ledger_tokens,
+            progress=progress,
+        )
+        return compare(self._env, order)
+
+    def recall(self, ref: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:
+        """Return the verbatim events that hold a reference, newest first (C4)."""
+        return recall(self._env, ref, self._view, limit)
+
+    def manifest(self) -> Manifest:
+        """Return what covered events hold and the summary does not, newest first (I9)."""
+        return read_manifest(self._env, self._view)
+
+    def lineage(self) -> list[LineageEntry]:
+        """Return what happened to the memory, in its one order (I13)."""
+        return list_entries(self._env)
