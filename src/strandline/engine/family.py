@@ -8,7 +8,8 @@ from strandline.ports import Transaction
 
 
 def ledger(tx: Transaction) -> Transaction:
-    """Return the transaction of the family's root, whose effects, permits and used approvals are those of all.
+    """Return the transaction of the family's root, whose effects, permits and used approvals are those of all. Where
+    `tx` writes, the way up is locked (ADR 0038).
 
     Raises:
         CorruptRecordError: forks lead to more than FORK_DEPTH_MAX ancestors.
@@ -17,5 +18,5 @@ def ledger(tx: Transaction) -> Transaction:
         parent = tx.log.head().parent
         if parent is None:
             return tx
-        tx = tx.relative(parent)
+        tx = tx.relative(parent, locked=True)
     raise CorruptRecordError(f"more than {FORK_DEPTH_MAX} ancestors", place="workflow")

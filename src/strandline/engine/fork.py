@@ -61,7 +61,7 @@ class _Fork:
         self._env = env
         self._tx = tx
         self._name = name
-        self._parent = compose(tx.relative(env.scope.workflow))
+        self._parent = compose(tx.relative(env.scope.workflow, locked=True))  # it stands still while it is read
         self._head = self._parent.log.head()
         self._left = abandoned_of(self._parent)
         self._seq = self._head.revision if at_revision is None else at_revision

@@ -71,9 +71,10 @@ class Transaction(Protocol):
         """Permits."""
         ...
 
-    def relative(self, workflow: str) -> Transaction:
+    def relative(self, workflow: str, *, locked: bool = False) -> Transaction:
         """Return the facets of another workflow of the tenant, in this same transaction: of the family that forks make
-        (C22). In a write transaction it may be written to, too; a fork locks itself first, then its ancestors.
+        (C22). With `locked` a write transaction takes its head's lock, too, and may write to it; without, it is read.
+        Who locks goes upward, from himself to an ancestor and never back: so no two wait for each other (ADR 0038).
         """
         ...
 

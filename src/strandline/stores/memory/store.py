@@ -27,14 +27,16 @@ from strandline.stores.memory.tables import History, Moment
 DIGEST_KEY_BYTES: Final = 32
 
 
-Begin = Callable[[str], tuple[Tables, Moment]]
+Begin = Callable[[str, bool], tuple[Tables, Moment]]
 
 
 class MemoryTransaction:
     """`ports.Transaction` over the tables of one workflow, at one moment. `begin` opens those of a relative."""
 
-    def __init__(self, workflow: str, begin: Begin, relatives: dict[str, MemoryTransaction]) -> None:
-        tables, moment = begin(workflow)
+    def __init__(
+        self, workflow: str, begin: Begin, relatives: dict[str, MemoryTransaction], *, locked: bool = True
+    ) -> None:
+        tables, moment = begin(workflow, locked)
         self.log = MemoryLog(tables, moment)
         self.refs = MemoryRefs(tables, moment)
         self.register = MemoryRegister(tables, moment)
@@ -48,10 +50,14 @@ class MemoryTransaction:
         self.permits = MemoryPermits(tables, moment)
         self._begin = begin
         self._relatives = relatives
+        self._locked = locked
         relatives[workflow] = self
 
-    def relative(self, workflow: str) -> MemoryTransaction:
-        return self._relatives.get(workflow) or MemoryTransaction(workflow, self._begin, self._relatives)
+    def relative(self, workflow: str, *, locked: bool = False) -> MemoryTransaction:
+        found = self._relatives.get(workflow)
+        if found is None or (locked and not found._locked):
+            found = MemoryTransaction(workflow, self._begin, self._relatives, locked=locked)
+        return found
 
 
 class _Workflow:
@@ -87,14 +93,10 @@ class MemoryStore:
 
     @contextmanager
     def read(self, scope: Scope) -> Iterator[Transaction]:
-        workflows = self._open_workflows()
         with ExitStack() as stack:
 
-            def begin(name: str) -> tuple[Tables, Moment]:
-                workflow = workflows.get(replace(scope, workflow=name)) or _Workflow()
-                moment = workflow.history.begin_read()
-                stack.callback(workflow.history.end_read, moment)
-                return workflow.tables, moment
+            def begin(name: str, _: bool) -> tuple[Tables, Moment]:
+                return self._snapshot(replace(scope, workflow=name), stack)
 
             yield MemoryTransaction(scope.workflow, begin, {})
 
@@ -102,11 +104,19 @@ class MemoryStore:
     def write(self, scope: Scope, *, joins: bool = True) -> Iterator[Transaction]:
         with ExitStack() as stack:
 
-            def begin(name: str) -> tuple[Tables, Moment]:
+            def begin(name: str, locked: bool) -> tuple[Tables, Moment]:
+                if not locked:
+                    return self._snapshot(replace(scope, workflow=name), stack)
                 workflow = stack.enter_context(self._locked(replace(scope, workflow=name)))
                 return workflow.tables, stack.enter_context(self._writing(workflow.history))
 
             yield MemoryTransaction(scope.workflow, begin, {})
+
+    def _snapshot(self, scope: Scope, stack: ExitStack) -> tuple[Tables, Moment]:
+        workflow = self._open_workflows().get(scope) or _Workflow()
+        moment = workflow.history.begin_read()
+        stack.callback(workflow.history.end_read, moment)
+        return workflow.tables, moment
 
     @contextmanager
     def _locked(self, scope: Scope) -> Iterator[_Workflow]:

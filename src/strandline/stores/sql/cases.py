@@ -16,7 +16,7 @@ class SqlCases:
         self._session = session
 
     def add(self, case: Case) -> None:
-        self._session.run("add_case", **self._row(case))
+        self._session.send("add_case", **self._row(case))
 
     def settle(self, case: Case) -> bool:
         row = self._row(case)

@@ -17,7 +17,7 @@ class SqlEffects:
         self._session = session
 
     def add(self, effect: Effect) -> None:
-        self._session.run("add_effect", **self._row(effect))
+        self._session.send("add_effect", **self._row(effect))
 
     def settle(self, effect: Effect, *, expected: EffectState, attempt: int) -> bool:
         row = self._row(effect)
@@ -66,7 +66,7 @@ class SqlPermits:
         self._session = session
 
     def add(self, permit: Permit) -> None:
-        self._session.run("add_permit", **self._row(permit))
+        self._session.send("add_permit", **self._row(permit))
 
     def settle(self, permit: Permit, *, expected: PermitState) -> bool:
         return self._session.run("settle_permit", **self._row(permit), expected=expected.value) == 1

@@ -35,7 +35,7 @@ class SqlJobs:
             yield self._to_candidate(row)
 
     def add_candidate(self, candidate: Candidate) -> None:
-        self._session.run("add_candidate", **self._candidate_row(candidate))
+        self._session.send("add_candidate", **self._candidate_row(candidate))
 
     def set_candidate_state(self, candidate_id: str, state: CandidateState) -> None:
         candidate = self.candidate(candidate_id)
@@ -44,7 +44,7 @@ class SqlJobs:
         row = self._candidate_row(candidate) | {"state": state.value}
         del row["row_digest"]
         digest = seal(self._session, "candidate", list(row.values()))
-        self._session.run("set_candidate_state", candidate_id=candidate_id, state=state.value, row_digest=digest)
+        self._session.send("set_candidate_state", candidate_id=candidate_id, state=state.value, row_digest=digest)
 
     def _candidate_row(self, candidate: Candidate) -> dict[str, object]:
         row: dict[str, object] = {
@@ -78,7 +78,7 @@ class SqlJobs:
         return [self._to_attempt(row) for row in self._session.rows("attempts", candidate_id=candidate_id)]
 
     def add_attempt(self, attempt: Attempt) -> None:
-        self._session.run("add_attempt", **self._attempt_row(attempt))
+        self._session.send("add_attempt", **self._attempt_row(attempt))
 
     def settle_attempt(self, attempt: Attempt, *, fence: int, expected: AttemptState) -> bool:
         row = self._attempt_row(attempt)

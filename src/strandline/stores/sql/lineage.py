@@ -19,7 +19,7 @@ class SqlLineage:
         self._session = session
 
     def add(self, entry: LineageEntry) -> None:
-        self._session.run(
+        self._session.send(
             "add_lineage",
             lineage_seq=entry.lineage_seq,
             kind=entry.kind.value,
@@ -93,7 +93,7 @@ class SqlCheckpoints:
         self._session = session
 
     def add(self, checkpoint: Checkpoint) -> None:
-        self._session.run(
+        self._session.send(
             "add_checkpoint",
             lineage_seq=checkpoint.lineage_seq,
             name=checkpoint.name,

@@ -54,7 +54,7 @@ class SqlLog:
 
     def set_head(self, head: WorkflowHead) -> None:
         values = dict(zip(_COLUMNS, _VALUES(head), strict=True))
-        self._session.run("set_head", **values, row_digest=self._digest(head))
+        self._session.send("set_head", **values, row_digest=self._digest(head))
         self._head = head
         self._rewound = head.branch > 0
 
@@ -94,8 +94,8 @@ class SqlLog:
     def abandon(self, abandoned: AbandonedRange) -> None:
         values = (abandoned.branch, abandoned.from_seq, abandoned.through_seq)
         places = dict(zip(("branch", "from_seq", "through_seq"), values, strict=True))
-        self._session.run("add_abandoned", **places, row_digest=seal(self._session, "abandoned_range", values))
-        self._session.run("abandon_events", **places)
+        self._session.send("add_abandoned", **places, row_digest=seal(self._session, "abandoned_range", values))
+        self._session.send("abandon_events", **places)
         self._ranges = None
 
     def abandoned(self) -> list[AbandonedRange]:

@@ -8,7 +8,7 @@
 SELECT tenant_id FROM tenant WHERE name = :name
 
 -- name: add_tenant
-INSERT INTO tenant (name) VALUES (:name)
+INSERT INTO tenant (name) VALUES (:name) ON CONFLICT (name) DO NOTHING
 
 -- name: find_workflow
 SELECT workflow_id FROM workflow WHERE tenant_id = :tenant_id AND name = :name
@@ -18,6 +18,7 @@ INSERT INTO workflow (tenant_id, name, revision, chain, lineage_seq, lineage_cha
     live_events, facts, attempts, foreign_summaries, epoch, cases, effects, permits, approval_uses, parent, fork_seq,
     fork_ref_id, row_digest)
 VALUES (:tenant_id, :name, 0, :chain, 0, :chain, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, :row_digest)
+ON CONFLICT (tenant_id, name) DO NOTHING
 
 -- name: scopes
 SELECT t.name, w.name FROM workflow w JOIN tenant t ON t.tenant_id = w.tenant_id

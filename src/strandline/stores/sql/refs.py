@@ -51,7 +51,7 @@ class SqlRefs:
         if texts:
             values = (first_id, fold(pack(list(texts))), fold(_encode_block(seen, first_id, len(texts))))
             digest = seal(self._session, "ref_block", values)
-            self._session.run(
+            self._session.send(
                 "add_ref_block", first_id=first_id, texts=values[1], sightings=values[2], row_digest=digest
             )
             keys = [

@@ -30,12 +30,18 @@ class Session(Protocol):
         """Run a statement and return the number of rows it changed."""
         ...
 
+    def send(self, query: str, **parameters: object) -> None:
+        """Run a statement whose answer nobody needs: it may travel with the next one, and so may its error."""
+        ...
+
     def run_many(self, query: str, rows: Iterable[Sequence[object]]) -> None:
         """Run a statement once per row; a row gives its parameters, but for tenant and workflow, in order."""
         ...
 
-    def relative(self, workflow: str) -> Session:
-        """Return the session of another workflow of the tenant, in the same transaction; what is not there is empty."""
+    def relative(self, workflow: str, *, locked: bool = False) -> Session:
+        """Return the session of another workflow of the tenant, in the same transaction; what is not there is empty.
+        `locked`: a writing transaction takes the lock of its head, too.
+        """
         ...
 
     def insert_events(self, rows: Sequence[Sequence[object]]) -> None:

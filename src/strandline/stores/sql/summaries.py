@@ -34,10 +34,10 @@ class SqlSummaries:
     def add(self, summary: Summary, dropped: Sequence[DroppedRef]) -> None:
         for segment in summary.segments:
             if not self._session.rows("segment_exists", segment_id=segment.head.segment_id):
-                self._session.run("add_segment", **self._segment_row(segment))
-        self._session.run("add_summary", **self._summary_row(summary))
+                self._session.send("add_segment", **self._segment_row(segment))
+        self._session.send("add_summary", **self._summary_row(summary))
         values = (summary.summary_no, summary.base_no, summary.generation, fold(encode_changes(dropped)))
-        self._session.run(
+        self._session.send(
             "add_changes",
             summary_no=summary.summary_no,
             base_no=summary.base_no,

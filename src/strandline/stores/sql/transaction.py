@@ -33,10 +33,14 @@ class SqlTransaction:
         self._session = session
         self._tenant = scope.tenant
         self._relatives: dict[str, SqlTransaction] = {scope.workflow: self}  # each holds its head once
+        self._locked = {scope.workflow}
 
-    def relative(self, workflow: str) -> SqlTransaction:
-        if workflow not in self._relatives:
+    def relative(self, workflow: str, *, locked: bool = False) -> SqlTransaction:
+        if workflow not in self._relatives or (locked and workflow not in self._locked):
             scope = Scope(tenant=self._tenant, workflow=workflow)
-            found = self._relatives[workflow] = SqlTransaction(self._session.relative(workflow), scope)
-            found._relatives = self._relatives
+            session = self._session.relative(workflow, locked=locked)
+            found = self._relatives[workflow] = SqlTransaction(session, scope)
+            found._relatives, found._locked = self._relatives, self._locked
+        if locked:
+            self._locked.add(workflow)
         return self._relatives[workflow]

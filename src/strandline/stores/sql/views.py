@@ -38,7 +38,7 @@ class SqlViews:
     def put(self, head: ViewHead) -> None:
         row = self._to_row(head)
         if not self._session.run("set_view", **row):
-            self._session.run("add_view", **row)  # a view that is there with another pointer: the key refuses it
+            self._session.send("add_view", **row)  # a view that is there with another pointer: the key refuses it
 
     def move_pointer(self, head: ViewHead, *, base_generation: int, fence: int, attempt_id: str) -> bool:
         row = self._to_row(head)

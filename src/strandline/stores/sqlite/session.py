@@ -90,7 +90,7 @@ class SqliteSession:
         except sqlite3.Error as error:
             raise map_error(error, self._path) from error
 
-    def relative(self, workflow: str) -> SqliteSession:
+    def relative(self, workflow: str, *, locked: bool = False) -> SqliteSession:  # who writes holds the whole file
         with self._guarded():
             parameters = {"tenant_id": self.ids[0], "name": workflow}
             row = self._connection.execute(QUERIES["find_workflow"].text, parameters).fetchone()
@@ -115,6 +115,9 @@ class SqliteSession:
 
     def run(self, query: str, **parameters: object) -> int:
         return self._execute(query, parameters).rowcount
+
+    def send(self, query: str, **parameters: object) -> None:
+        self._execute(query, parameters)
 
     def run_many(self, query: str, rows: Iterable[Sequence[object]]) -> None:
         values = [(*self.ids, *row) for row in rows]
