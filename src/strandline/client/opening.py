@@ -8,11 +8,16 @@ from pathlib import Path
 from strandline.errors import InvalidInputError, StoreUnavailableError
 from strandline.ports import Clock, Entropy, Store
 from strandline.stores.memory import MemoryStore
+from strandline.stores.postgres import is_postgres_url, open_postgres
 from strandline.stores.sqlite import SqliteStore
 
 
 def open_store(url: str | os.PathLike[str], *, create: bool, durability: str, clock: Clock, entropy: Entropy) -> Store:
     """Open the store that a URL means. Arguments and errors are those of `strandline.open`."""
+    if isinstance(url, str) and is_postgres_url(url):
+        if durability != "full":
+            raise InvalidInputError("the durability of a store on PostgreSQL is the server's: synchronous_commit")
+        return open_postgres(url, clock=clock, entropy=entropy, create=create)
     path = path_of(url)
     if path == ":memory:":
         return MemoryStore(digest_key=entropy.salt() + entropy.salt())
@@ -22,7 +27,7 @@ def open_store(url: str | os.PathLike[str], *, create: bool, durability: str, cl
 
 
 def path_of(url: str | os.PathLike[str]) -> str:
-    """Return the path that a URL means.
+    """Return the path that a URL means; of a store on PostgreSQL, its URL.
 
     Raises:
         InvalidInputError: a URL of another kind.
@@ -32,6 +37,11 @@ def path_of(url: str | os.PathLike[str]) -> str:
         raise InvalidInputError(f"{url!r} is no path and no store URL")
     if text.startswith("sqlite:///"):
         return text.removeprefix("sqlite:///")
+    if is_postgres_url(text):
+        return text
     if "://" in text:
-        raise InvalidInputError(f"a store URL of another kind: {text!r}; give a path, sqlite:///path or :memory:")
+        kind = text.partition("://")[0]
+        raise InvalidInputError(
+            f"a store URL of another kind: {kind!r}; give a path, sqlite:///path, postgresql://… or :memory:"
+        )
     return text

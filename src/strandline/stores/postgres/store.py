@@ -1,0 +1,238 @@
+"""The PostgreSQL store: transactions and their scopes (DESIGN §5)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import psycopg
+
+from strandline.codec import EMPTY_CHAIN
+from strandline.errors import StoreUnavailableError
+from strandline.limits import POSTGRES_BEGIN_RETRY_S, POSTGRES_BEGIN_TRIES_MAX, STORE_SCOPES_MAX
+from strandline.model.ids import Scope
+from strandline.model.lineage import WorkflowHead
+from strandline.ports import Clock, Entropy, Transaction
+from strandline.stores.postgres.errors import map_error, may_begin_again
+from strandline.stores.postgres.migrating import open_schema
+from strandline.stores.postgres.place import read_url
+from strandline.stores.postgres.pool import Link, Pool
+from strandline.stores.postgres.running import APP, OPERATOR, Running
+from strandline.stores.postgres.session import PostgresSession
+from strandline.stores.postgres.statements import LOCKED, Statements
+from strandline.stores.sql.log import head_digest
+from strandline.stores.sql.session import UNKNOWN_ID, Row
+from strandline.stores.sql.transaction import SqlTransaction
+
+Ids = tuple[int, int]  # of tenant and workflow
+_NOBODY: Final = (UNKNOWN_ID, UNKNOWN_ID)
+
+
+class PostgresStore:
+    """`ports.Store` over one schema of a PostgreSQL database.
+
+    Args:
+        url: `postgresql://user:password@host:port/database?option=value`; its options: `place.read_url`.
+        clock: the store's clock.
+        entropy: makes the digest key of a new store.
+        create: make the store when it is not there.
+        migrate: bring it up to date where that is needed; else it is refused.
+
+    Raises:
+        InvalidInputError: no such URL.
+        StoreUnavailableError: the server can't be reached or is too old, the user may not, or there is no store.
+        SchemaVersionError: a newer Strandline wrote it.
+    """
+
+    def __init__(self, url: str, *, clock: Clock, entropy: Entropy, create: bool = True, migrate: bool = True) -> None:
+        self._place = read_url(url)
+        self._clock = clock
+        self._statements = Statements(self._place.schema)
+        self._pool = Pool(self._place, clock)
+        self._ids: dict[Scope, Ids] = {}
+        self._writing: set[tuple[int, Scope]] = set()  # by which threads
+        try:
+            link = self._pool.take()
+            try:
+                self._digest_key = open_schema(link.connection, self._place, entropy, create=create, migrate=migrate)
+            finally:
+                self._pool.give(link)
+        except psycopg.Error as error:
+            self.close()
+            raise map_error(error, self._place) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self._place.shown!r})"
+
+    @property
+    def digest_key(self) -> bytes:
+        return self._digest_key
+
+    @property
+    def path(self) -> str:
+        return self._place.shown
+
+    # ------------------------------------------------------------------------------------------ transactions
+
+    @contextmanager
+    def read(self, scope: Scope) -> Iterator[Transaction]:
+        """Open one snapshot."""
+        with self._transaction(scope, writes=False) as (running, session):
+            yield SqlTransaction(session, scope)
+            running.roll_back()
+
+    @contextmanager
+    def write(self, scope: Scope, *, joins: bool = True) -> Iterator[Transaction]:
+        """Open a writing transaction that holds the head's lock; leaving it normally commits. The server itself lets
+        commits of several connections share a flush.
+        """
+        mine = (threading.get_ident(), scope)
+        if mine in self._writing:
+            what = f"this thread is writing to {str(scope)!r} already; nothing was written"
+            raise StoreUnavailableError(f"{self.path}: {what}")
+        with self._transaction(scope, writes=True) as (running, session):
+            self._writing.add(mine)
+            try:
+                yield SqlTransaction(session, scope)
+                running.commit()
+            finally:
+                self._writing.discard(mine)
+        self._remember(scope, session.ids)
+
+    @contextmanager
+    def _transaction(self, scope: Scope, *, writes: bool) -> Iterator[tuple[Running, PostgresSession]]:
+        link, running, session = self._begin(scope, writes=writes)
+        try:
+            yield running, session
+        finally:
+            running.roll_back()
+            self._give(link)
+
+    def _begin(self, scope: Scope, *, writes: bool) -> tuple[Link, Running, PostgresSession]:
+        """Begin a transaction. A connection of the pool may have died since it was used last, and a server may be
+        restarting: nothing was done yet, so it is tried again, POSTGRES_BEGIN_TRIES_MAX times in all.
+        """
+        for number in range(POSTGRES_BEGIN_TRIES_MAX):
+            try:
+                link = self._pool.take()
+                running = Running(link.connection, self._place, writes=writes)
+                try:
+                    return link, running, self._opened(running, scope)
+                except BaseException:
+                    running.roll_back()
+                    self._give(link)
+                    raise
+            except psycopg.Error as error:
+                if number + 1 == POSTGRES_BEGIN_TRIES_MAX or not may_begin_again(error):
+                    raise map_error(error, self._place) from error
+                self._clock.sleep_s(POSTGRES_BEGIN_RETRY_S * 2**number)
+        raise AssertionError("the last try raises")
+
+    def _give(self, link: Link) -> None:
+        """Give a connection back. Where it broke, the others may have broken, too, and the data may be another's."""
+        if link.connection.closed:
+            self._pool.forget_free()
+            self._ids.clear()
+        self._pool.give(link)
+
+    def _opened(self, running: Running, scope: Scope) -> PostgresSession:
+        """Begin, and read the head; in a write transaction the row is made where it is missing, and locked."""
+        ids = self._ids.get(scope)
+        if ids is not None:
+            running.begin(tenant=scope.tenant, tenant_id=ids[0])
+            head = self._head(running, ids)
+            if head or not running.writes:
+                return PostgresSession(running, self._statements, self.digest_key, ids, head)
+            raise StoreUnavailableError(f"{self.path}: the workflow {str(scope)!r} is gone; nothing was written")
+        running.begin(tenant=scope.tenant)
+        ids = self._find_or_add(running, scope) if running.writes else self._find(running, scope)
+        head = self._head(running, ids)
+        if not running.writes:
+            self._remember(scope, ids)
+        return PostgresSession(running, self._statements, self.digest_key, ids, head)
+
+    def _head(self, running: Running, ids: Ids) -> list[Row]:
+        text = self._statements["head"] + (LOCKED if running.writes else "")
+        return running.ask(text, {"tenant_id": ids[0], "workflow_id": ids[1]}).fetchall()
+
+    def _find(self, running: Running, scope: Scope) -> Ids:
+        tenant_id = self._find_tenant(running, scope.tenant)
+        if tenant_id == UNKNOWN_ID:
+            return _NOBODY
+        return tenant_id, self._find_workflow(running, tenant_id, scope)
+
+    def _find_or_add(self, running: Running, scope: Scope) -> Ids:
+        """Find tenant and workflow, or make them: of several who make them at once one does, the others find them."""
+        tenant_id = self._find_tenant(running, scope.tenant)
+        if tenant_id == UNKNOWN_ID:
+            running.ask(self._statements["add_tenant"], {"name": scope.tenant})
+            tenant_id = self._find_tenant(running, scope.tenant)
+        workflow_id = self._find_workflow(running, tenant_id, scope)
+        if workflow_id == UNKNOWN_ID:
+            empty = WorkflowHead(chain=EMPTY_CHAIN, lineage_chain=EMPTY_CHAIN)
+            row = {
+                "tenant_id": tenant_id,
+                "name": scope.workflow,
+                "chain": EMPTY_CHAIN,
+                "row_digest": head_digest(self.digest_key, scope, empty),
+            }
+            running.ask(self._statements["add_workflow"], row)
+            workflow_id = self._find_workflow(running, tenant_id, scope)
+        return tenant_id, workflow_id
+
+    def _find_tenant(self, running: Running, name: str) -> int:
+        rows = running.ask(self._statements["find_tenant"], {"name": name}).fetchall()
+        if not rows:
+            return UNKNOWN_ID
+        running.turn_to(rows[0][0])
+        return int(rows[0][0])
+
+    def _find_workflow(self, running: Running, tenant_id: int, scope: Scope) -> int:
+        row = {"tenant_id": tenant_id, "name": scope.workflow}
+        rows = running.ask(self._statements["find_workflow"], row).fetchall()
+        return int(rows[0][0]) if rows else UNKNOWN_ID
+
+    def _remember(self, scope: Scope, ids: Ids) -> None:
+        """Keep the ids of a workflow, once its row is committed: they never change, and no row is deleted."""
+        if UNKNOWN_ID not in ids:
+            if len(self._ids) >= STORE_SCOPES_MAX:
+                self._ids.clear()
+            self._ids[scope] = ids
+
+    # ------------------------------------------------------------------------------------------ the whole store
+
+    def scopes(self, tenant: str | None = None) -> list[Scope]:
+        """Return the workflows, of one tenant or, as strandline_operator, of all."""
+        with self._looking(tenant) as running:
+            if tenant is not None and self._find_tenant(running, tenant) == UNKNOWN_ID:
+                return []
+            rows = running.ask(self._statements["scopes"], {"tenant": tenant}).fetchall()
+        return [Scope(tenant=name, workflow=workflow) for name, workflow in rows]
+
+    @contextmanager
+    def _looking(self, tenant: str | None) -> Iterator[Running]:
+        """Open a snapshot of one tenant, or as strandline_operator of all."""
+        try:
+            link = self._pool.take()
+            running = Running(link.connection, self._place, writes=False)
+            try:
+                running.begin(tenant=tenant or "", role=APP if tenant is not None else OPERATOR)
+                yield running
+            finally:
+                running.roll_back()
+                self._give(link)
+        except psycopg.Error as error:
+            raise map_error(error, self._place) from error
+
+    def problems(self) -> list[str]:
+        """Return what the server itself knows to be wrong."""
+        return []
+
+    def close(self) -> None:
+        """Close all connections; calling it again does nothing."""
+        self._pool.close()
