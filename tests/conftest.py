@@ -8,6 +8,7 @@ without, the first test that asks starts one. They end with the run, also when i
 | `postgres_url` | a new, empty database of the test's own |
 | `postgres_store_url` | a database with the store's tables, without rows; cheaper, for tests that keep the schema |
 | `postgres_version` | 18, or the test's own: `parametrize("postgres_version", [18, 15], indirect=True)` |
+| `store_url` | an empty store of each of STORE_KINDS in turn |
 | `valkey_url` | an empty database of a Valkey server, the worker's own |
 
 `STRANDLINE_TEST_PG_URL` names an existing server, to be used instead of PostgreSQL 18: a superuser's URL. PostgreSQL 18
@@ -20,6 +21,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -29,6 +31,7 @@ import strandline
 from tools.servers import PostgresServer, ValkeyServer, missing_postgres, start_postgres, start_valkey
 
 POSTGRES_VERSIONS = (18, 15)
+STORE_KINDS = ("memory", "sqlite", "postgres-18", "postgres-15")
 EXISTING_URL = "STRANDLINE_TEST_PG_URL"
 KEPT_TABLES = ["store_meta", "schema_migration"]  # what opening a store writes
 EMPTIED_BEFORE_TRUNCATE = 50  # times; deleted rows stay on disk, and no vacuum runs
@@ -129,13 +132,22 @@ def postgres_version(request: pytest.FixtureRequest) -> int:
     return getattr(request, "param", POSTGRES_VERSIONS[0])
 
 
+@pytest.fixture(scope="session")
+def postgres_servers(servers: Callable[[str], str]) -> Callable[[int], str]:
+    """Give what returns the superuser's URL of a version's server; one that is not installed is told by name."""
+
+    def url(version: int) -> str:
+        missing = None if version == POSTGRES_VERSIONS[0] else missing_postgres(version)
+        if missing:
+            (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(missing)
+        return servers(f"postgres {version}")
+
+    return url
+
+
 @pytest.fixture
-def postgres_server_url(postgres_version: int, servers: Callable[[str], str]) -> str:
-    """Give the superuser's URL of the run's server; a version that is not installed is told by name."""
-    missing = None if postgres_version == POSTGRES_VERSIONS[0] else missing_postgres(postgres_version)
-    if missing:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(missing)
-    return servers(f"postgres {postgres_version}")
+def postgres_server_url(postgres_version: int, postgres_servers: Callable[[int], str]) -> str:
+    return postgres_servers(postgres_version)
 
 
 @pytest.fixture
@@ -149,30 +161,31 @@ def postgres_url(postgres_server_url: str, worker: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def store_databases() -> Iterator[dict[str, tuple[str, psycopg.Connection]]]:
-    """Keep this worker's databases that have the tables: by server, the URL and a superuser's connection."""
-    made: dict[str, tuple[str, psycopg.Connection]] = {}
-    yield made
-    for server, (url, connection) in made.items():
+def postgres_stores(worker: str, postgres_servers: Callable[[int], str]) -> Iterator[Callable[[int], str]]:
+    """Give what returns this worker's database with the tables of a store, emptied, for a version."""
+    made: dict[str, tuple[str, psycopg.Connection]] = {}  # by server: the URL, and a superuser's connection
+
+    def url(version: int) -> str:
+        server = postgres_servers(version)
+        if server not in made:
+            name = f"strandline_{worker}_store"
+            with _connect(server) as connection:
+                connection.execute(sql.SQL("CREATE DATABASE {} STRATEGY file_copy").format(sql.Identifier(name)))
+            strandline.open(_of_database(server, name)).close()
+            made[server] = _of_database(server, name), _connect(_of_database(server, name))
+        _empty(made[server][1])
+        return made[server][0]
+
+    yield url
+    for server, (store, connection) in made.items():
         connection.close()
         with _connect(server) as connection:
-            name = sql.Identifier(url.partition("?")[0].rpartition("/")[2])
+            name = sql.Identifier(store.partition("?")[0].rpartition("/")[2])
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 
 
-@pytest.fixture
-def postgres_store_url(
-    postgres_server_url: str, worker: str, store_databases: dict[str, tuple[str, psycopg.Connection]]
-) -> str:
-    """Give a database with the store's tables, all empty, to which nobody else is connected."""
-    if postgres_server_url not in store_databases:
-        name = f"strandline_{worker}_store"
-        with _connect(postgres_server_url) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {} STRATEGY file_copy").format(sql.Identifier(name)))
-        url = _of_database(postgres_server_url, name)
-        strandline.open(url).close()
-        store_databases[postgres_server_url] = url, _connect(url)
-    url, connection = store_databases[postgres_server_url]
+def _empty(connection: psycopg.Connection) -> None:
+    """Disconnect everybody else, and remove all rows but those that opening a store writes."""
     connection.execute(
         "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
@@ -181,7 +194,22 @@ def postgres_store_url(
     with connection.transaction():
         connection.execute("SET LOCAL session_replication_role = replica")  # no trigger, no foreign key
         connection.execute(sql.SQL(statement).format(kept=sql.Literal(KEPT_TABLES)))
-    return url
+
+
+@pytest.fixture
+def postgres_store_url(postgres_version: int, postgres_stores: Callable[[int], str]) -> str:
+    """Give a database with the store's tables, all empty, to which nobody else is connected."""
+    return postgres_stores(postgres_version)
+
+
+@pytest.fixture(params=STORE_KINDS)
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Give an empty store of each kind; `parametrize("store_url", KINDS, indirect=True)` for some of them."""
+    if request.param == "memory":
+        return ":memory:"
+    if request.param == "sqlite":
+        return str(tmp_path / "store.db")
+    return request.getfixturevalue("postgres_stores")(int(request.param.removeprefix("postgres-")))
 
 
 @pytest.fixture
