@@ -1,6 +1,9 @@
 """Law (I1, I2, I5, I7, I13, I14): a process may die at any instruction: the store is what it was or what it becomes.
 
-    python tests/crash/kill9.py --kills 200 --seed 1 [--file FILE]
+    python tests/crash/kill9.py --kills 200 --seed 1 [--file FILE] [--postgres client|server]
+
+The store is a file; with --postgres it is a database of a durable server that is started for this, and killed is
+the program, or the server under it, which is then started again.
 
 Kills `program.py` by SIGKILL at random moments and looks at the store after each. A kill is timed in one of three ways,
 drawn at random: uniformly over the whole run; uniformly within a step that is drawn uniformly, so that short steps get
@@ -22,6 +25,7 @@ Prints its counts, and exits with 1 when a check failed.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import shutil
@@ -36,18 +40,92 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from program import STEPS, TENANT, WHOLE, WORKFLOW, Program
+import psycopg
+from program import STEPS, WHOLE, WORKFLOW, Program
 
 import strandline
 from strandline.engine.reading import read_log
 from strandline.model.ids import Scope
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT))
+from tools.servers import PostgresServer, start_postgres  # noqa: E402
+
 REAL: Final = ROOT.parent / "shared/data/claude_code_entire/53ea1606.jsonl"
 DEMO: Final = ROOT / "demo/transcripts/api-tests.jsonl"
 HUNG_S: Final = 120.0  # a child that runs longer is stuck
 GO_ON: Final = 0.25  # the share of kills after which the next run is not killed
 LIVES_MAX: Final = 20  # stores per kill that was asked for; a run may end before its kill comes
+ALONE_DEADLINE_S: Final = 60.0  # until PostgreSQL has noticed that a client is gone
+POLL_S: Final = 0.01
+
+
+# ---------------------------------------------------------------------------------------------- where a store is
+
+
+@dataclass(frozen=True)
+class Life:
+    """What one life of the program writes to: from its first run until one reaches the end."""
+
+    url: str
+    tenant: str
+
+
+class Files:
+    """Each life has a file of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lives = 0
+
+    def new_life(self) -> Life:
+        self._lives += 1
+        return Life(str(self._folder / f"{self._lives}.db"), "crash")
+
+    def strike(self, process: subprocess.Popen[bytes]) -> None:
+        process.kill()
+
+    def settle(self, life: Life) -> None:
+        """Nothing of a killed program goes on."""
+
+    def forget(self, life: Life) -> None:
+        for path in self._folder.glob(f"{Path(life.url).name}*"):
+            path.unlink()
+
+
+class Database:
+    """All lives share a database; each is a tenant of its own."""
+
+    def __init__(self, server: PostgresServer, victim: str) -> None:
+        self._server, self._victim = server, victim
+        self._url = server.create_database("crash")
+        self._lives = 0
+
+    def new_life(self) -> Life:
+        self._lives += 1
+        return Life(self._url, f"crash-{self._lives}")
+
+    def strike(self, process: subprocess.Popen[bytes]) -> None:
+        if self._victim == "server":
+            self._server.kill()
+        else:
+            process.kill()
+
+    def settle(self, life: Life) -> None:
+        """Wait until nobody else is connected: a killed client's transaction may go on for a moment."""
+        if self._victim == "server":
+            self._server.start()
+        deadline = time.monotonic() + ALONE_DEADLINE_S
+        with psycopg.connect(self._server.url(), autocommit=True) as connection:
+            while connection.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = 'crash' AND backend_type = 'client backend'"
+            ).fetchone() != (0,):
+                if time.monotonic() > deadline:
+                    raise SystemExit(f"a killed client is still connected after {ALONE_DEADLINE_S} s")
+                time.sleep(POLL_S)
+
+    def forget(self, life: Life) -> None:
+        """Leave it: a tenant is not in another's way."""
 
 
 # ---------------------------------------------------------------------------------------------- what a store holds
@@ -71,10 +149,10 @@ class Memory:
         return ", ".join(names) or "nothing"
 
 
-def read_memory(db: strandline.Strandline) -> Memory:
-    workflow = db.tenant(TENANT).workflow(WORKFLOW)
+def read_memory(db: strandline.Strandline, tenant: str) -> Memory:
+    workflow = db.tenant(tenant).workflow(WORKFLOW)
     context = workflow.context(WHOLE)
-    with db.store.read(Scope(tenant=TENANT, workflow=WORKFLOW)) as tx:
+    with db.store.read(Scope(tenant=tenant, workflow=WORKFLOW)) as tx:
         head = tx.log.head()
         log = tuple((e.seq, e.kind.value, e.key, e.body) for e in read_log(tx, 1, head.revision, WORKFLOW))
     recovery = workflow.recover(budget=WHOLE, dry_run=True) if head.revision else None
@@ -94,12 +172,13 @@ def read_memory(db: strandline.Strandline) -> Memory:
     )
 
 
-def find_faults(store: Path, allowed: list[Memory], reached: str) -> tuple[list[str], int | None]:
+def find_faults(life: Life, allowed: list[Memory], reached: str) -> tuple[list[str], int | None]:
     """Open a store as any program would; return what is wrong, and which of the allowed memories it holds."""
     try:
-        with strandline.open(store) as db:
-            faults = [f"verify: {problem.place}: {problem.reason}" for problem in db.verify().problems]
-            memory = read_memory(db)
+        with strandline.open(life.url) as db:
+            report = db.tenant(life.tenant).workflow(WORKFLOW).verify()
+            faults = [f"verify: {problem.place}: {problem.reason}" for problem in report.problems]
+            memory = read_memory(db, life.tenant)
     except strandline.StrandlineError as error:
         return [f"{reached}: {type(error).__name__}: {error}"], None
     keys = [key for _, _, key, _ in memory.log if key is not None]
@@ -130,6 +209,7 @@ class Run:
     returncode: int = 0
     complaint: str = ""
     hung: bool = False
+    struck: bool = False  # what was to be killed was there to be killed
 
     @property
     def acknowledged(self) -> int:
@@ -165,11 +245,11 @@ class Material:
         return [str(self.first), str(self.grown), str(self.budget)]
 
 
-def run_program(store: Path, material: Material, kill: Kill | None) -> Run:
-    """Run it to its end, or to its death."""
+def run_program(life: Life, material: Material, kill: Kill | None, place: Files | Database) -> Run:
+    """Run it to its end, or to its death, or to that of its server."""
     run = Run()
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("program.py")), str(store), *material.arguments],
+        [sys.executable, str(Path(__file__).with_name("program.py")), life.url, life.tenant, *material.arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,
@@ -189,7 +269,8 @@ def run_program(store: Path, material: Material, kill: Kill | None) -> Run:
             run.lines.append((text, time.perf_counter()))
             if kill is not None and text == kill.line and (waiting := waiting - 1) == 0:
                 time.sleep(kill.delay_s)  # the randomly timed kill itself
-                process.kill()
+                place.strike(process)
+                run.struck = True
         run.complaint = process.stderr.read().decode()
         run.returncode = process.wait()
     finally:
@@ -240,23 +321,24 @@ class Counts:
 class Trial:
     """Lives of stores: each ends when the program has reached its end."""
 
-    def __init__(self, folder: Path, material: Material, chance: random.Random) -> None:
-        self._folder = folder
+    def __init__(self, place: Files | Database, material: Material, chance: random.Random) -> None:
+        self._place = place
         self._material = material
         self._chance = chance
-        self._lives = 0
         self.counts = Counts()
         self.references = self._record()
         self.marksman = Marksman(self._undisturbed(), chance)
 
     def _record(self) -> list[Memory]:
         """Run the steps in this process; return the memory before the first step and after each."""
-        with strandline.open(self._new_store()) as db:
-            program = Program(db, str(self._material.first), str(self._material.grown), self._material.budget)
-            references = [read_memory(db)]
+        life = self._place.new_life()
+        with strandline.open(life.url) as db:
+            material = self._material
+            program = Program(db, life.tenant, str(material.first), str(material.grown), material.budget)
+            references = [read_memory(db, life.tenant)]
             for step in STEPS:
                 program.run_step(step)
-                references.append(read_memory(db))
+                references.append(read_memory(db, life.tenant))
         if len(set(references)) != len(references):
             raise SystemExit("two steps leave the same memory: a larger file or a smaller budget is needed")
         return references
@@ -264,17 +346,13 @@ class Trial:
     def _undisturbed(self) -> Run:
         """Run the program once to warm the caches and once to measure; both end as the steps in this process did."""
         for _ in range(2):
-            store = self._new_store()
-            run = run_program(store, self._material, None)
+            life = self._place.new_life()
+            run = run_program(life, self._material, None, self._place)
             if not run.finished:
                 raise SystemExit(f"the undisturbed run failed: {run.complaint}")
-            faults, _ = find_faults(store, [self.references[-1]], "undisturbed")
+            faults, _ = find_faults(life, [self.references[-1]], "undisturbed")
             self.counts.violations += faults
         return run
-
-    def _new_store(self) -> Path:
-        self._lives += 1
-        return self._folder / f"{self._lives}.db"
 
     def kill(self, kills: int) -> Iterator[Counts]:
         """Live and kill until so many kills have hit."""
@@ -286,34 +364,35 @@ class Trial:
         self.counts.violations.append(f"only {self.counts.kills} of {kills} kills hit a running program")
 
     def _live(self, kills: int) -> None:
-        store = self._new_store()
+        life = self._place.new_life()
         acknowledged = 0
         go_on = False
         while True:
             shot = None if go_on or self.counts.kills >= kills else self.marksman.draw()
-            run = run_program(store, self._material, shot)
+            run = run_program(life, self._material, shot, self._place)
             acknowledged = max(acknowledged, run.acknowledged)
-            if run.hung or run.returncode not in (0, -9) or (shot is None and run.returncode != 0):
+            if run.struck:
+                self._place.settle(life)
+            if run.hung or (run.returncode != 0 and not run.struck):
                 self._violated(shot, [f"the program {'hung' if run.hung else 'failed'}: {run.complaint[-2000:]}"])
                 break
             if run.returncode == 0:
-                faults, _ = find_faults(store, [self.references[-1]], "at the end")
+                faults, _ = find_faults(life, [self.references[-1]], "at the end")
                 self._violated(shot, faults)
                 self.counts.completed += 1
                 break
-            self._look(store, shot, run, acknowledged)
+            self._look(life, shot, run, acknowledged)
             go_on = self._chance.random() < GO_ON
-        for path in self._folder.glob(f"{store.name}*"):
-            path.unlink()
+        self._place.forget(life)
 
-    def _look(self, store: Path, shot: Kill, run: Run, acknowledged: int) -> None:
+    def _look(self, life: Life, shot: Kill, run: Run, acknowledged: int) -> None:
         """Look at a store whose program was killed: it is what it was, or what the step in progress makes of it."""
         counts = self.counts
         counts.kills += 1
         counts.ways[shot.way] += 1
         counts.phases[run.phase] += 1
         allowed = self.references[acknowledged : acknowledged + 2]
-        faults, which = find_faults(store, allowed, f"killed in {run.phase}, {acknowledged} steps acknowledged")
+        faults, which = find_faults(life, allowed, f"killed in {run.phase}, {acknowledged} steps acknowledged")
         counts.unacknowledged += which == 1
         self._violated(shot, faults)
 
@@ -361,15 +440,19 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--file", type=Path, help="a transcript; by default a real one, else the demo's")
     parser.add_argument("--budget", type=int, default=12_000)
+    parser.add_argument("--postgres", choices=("client", "server"), help="on PostgreSQL 18, and who is killed there")
     options = parser.parse_args()
     source = choose(options.file)
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="strandline-kill9-") as name:
+    with tempfile.TemporaryDirectory(prefix="strandline-kill9-") as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         material = Material(
             first=split(source, folder), grown=source.resolve(), budget=options.budget, package=copy_package(folder)
         )
-        trial = Trial(folder, material, random.Random(options.seed))
+        place: Files | Database = Files(folder)
+        if options.postgres:
+            place = Database(stack.enter_context(start_postgres(durable=True)), options.postgres)
+        trial = Trial(place, material, random.Random(options.seed))
         for counts in trial.kill(options.kills):
             sys.stderr.write(f"\r{counts.kills} kills, {len(counts.violations)} violations")
         sys.stderr.write("\n")

@@ -1,6 +1,6 @@
 """The program that kill9.py kills: import, compact, checkpoint, and the same again when the file has grown.
 
-    python tests/crash/program.py STORE FIRST GROWN BUDGET
+    python tests/crash/program.py STORE TENANT FIRST GROWN BUDGET
 
 It uses the public API only. It may be killed at any instruction and started again on the same store: each step asks
 the store what is there, so that what a run before made durable is not done again. It announces on stdout, one line
@@ -18,7 +18,6 @@ from typing import Final
 
 import strandline
 
-TENANT: Final = "crash"
 WORKFLOW: Final = "session"
 WHOLE: Final = 100_000_000  # tokens: a budget in which every context fits
 STEPS: Final = ("import-1", "compact-1", "checkpoint-1", "import-2", "compact-2", "checkpoint-2")
@@ -44,8 +43,8 @@ class AnnouncingStore:
 class Program:
     """The steps, each safe to run again."""
 
-    def __init__(self, db: strandline.Strandline, first: str, grown: str, budget: int) -> None:
-        self._workflow = db.tenant(TENANT).workflow(WORKFLOW)
+    def __init__(self, db: strandline.Strandline, tenant: str, first: str, grown: str, budget: int) -> None:
+        self._workflow = db.tenant(tenant).workflow(WORKFLOW)
         self._files = {1: first, 2: grown}
         self._budget = budget
 
@@ -75,10 +74,11 @@ def announce(line: str) -> None:
     os.write(1, line.encode() + b"\n")
 
 
-def main(store: str, first: str, grown: str, budget: str) -> None:
+def main(store: str, tenant: str, first: str, grown: str, budget: str) -> None:
     announce("ready")
     with strandline.open(store) as opened:
-        program = Program(strandline.Strandline(AnnouncingStore(opened.store, announce)), first, grown, int(budget))
+        db = strandline.Strandline(AnnouncingStore(opened.store, announce))
+        program = Program(db, tenant, first, grown, int(budget))
         for step in STEPS:
             announce(f"begin {step}")
             program.run_step(step)
