@@ -18,6 +18,7 @@ StrandlineError
     SummarizerError
         TransientSummarizerError
         MalformedDraftError
+    QueueFullError
     OutcomeUnknownError
     StoreUnavailableError
         SchemaVersionError
@@ -337,6 +338,24 @@ class TransientSummarizerError(SummarizerError):
 
 class MalformedDraftError(SummarizerError):
     """The summarizer's output is not a finished summary."""
+
+
+class QueueFullError(StrandlineError):
+    """The tenant has as many due compactions as it may have; nothing was written.
+
+    Attributes: tenant, due (how many there are), limit (DUE_PER_TENANT_MAX).
+    """
+
+    hint = "Let more workers run what is due, or compact at once with `compact`; then ask again."
+    fields = ("tenant", "due", "limit")
+
+    def __init__(self, *, tenant: str, due: int, limit: int) -> None:
+        super().__init__(
+            f"tenant {tenant!r} has {due:,} due compactions, and DUE_PER_TENANT_MAX is {limit:,}; nothing was written"
+        )
+        self.tenant = tenant
+        self.due = due
+        self.limit = limit
 
 
 class OutcomeUnknownError(StrandlineError):

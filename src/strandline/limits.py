@@ -84,6 +84,19 @@ SUMMARIZER_DEADLINE_S: Final = 240.0
 RETRY_BASE_S: Final = 0.5
 RETRY_CAP_S: Final = 30.0
 
+# Due compactions
+DUE_PER_TENANT_MAX: Final = 10_000  # due or running; beyond them, asking is refused
+DUE_DELAY_S_MAX: Final = 86_400.0
+DUE_RUNS_MAX: Final = 12  # of what fails for reasons that pass; then it is a dead letter
+DUE_RETRY_BASE_S: Final = 1.0
+DUE_RETRY_CAP_S: Final = 600.0
+DUE_BUSY_S: Final = 10.0  # at most, until a view is looked at again that another compaction holds
+DUE_PARKED_S: Final = 3_600.0  # until one is looked at again that waits for the answer of a case, which wakes it too
+LEASE_RENEWED_S: Final = 100.0  # of a compaction that goes on: a lease older than this is renewed before the next draft
+SWEEP_ROWS_MAX: Final = 10_000  # that one sweep may be asked for
+SWEEP_ROWS: Final = 100
+SWEEP_ROWS_PER_TENANT: Final = 10
+
 # Checkpoints
 STATE_BYTES_MAX: Final = 16 * 1024 * 1024
 EXTERNAL_ADDRESS_CHARS_MAX: Final = 4_096

@@ -32,6 +32,7 @@ _CODES: Final[tuple[tuple[type[BaseException], int], ...]] = (  # the first that
     (errors.StoreUnavailableError, UNAVAILABLE),
     (errors.CorruptRecordError, CORRUPT),
     (errors.OutcomeUnknownError, 75),
+    (errors.QueueFullError, 75),
     (_USAGE_ERROR, 2),
     (KeyboardInterrupt, INTERRUPTED),
 )

@@ -71,6 +71,7 @@ class ForkTransaction:
         self.cases = own.cases
         self.effects = own.effects
         self.permits = own.permits
+        self.due = own.due
         self.relative = own.relative
 
 

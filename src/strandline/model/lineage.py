@@ -70,6 +70,7 @@ class WorkflowHead:
     effects: int = 0
     permits: int = 0
     approval_uses: int = 0
+    due_rows: int = 0
     parent: str | None = None  # the workflow that this one was forked from
     fork_seq: int = 0  # the last event that it shares with its parent
     fork_ref_id: int = 0  # the highest number of a reference that it shares

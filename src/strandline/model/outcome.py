@@ -32,6 +32,7 @@ class CompactionResult(enum.StrEnum):
     QUARANTINED = "quarantined"
     CONFLICT = "conflict"
     DEAD_LETTER = "dead_letter"
+    POSTPONED = "postponed"  # in the background only: it is due again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,7 @@ class CompactionOutcome:
     case_id: str | None = None  # of a quarantined candidate or a dead letter
     phases_ms: Mapping[str, float] = field(default_factory=dict)
     duration_ms: float = 0.0
+    again_after_s: float | None = None  # of one that was postponed
 
     def __repr__(self) -> str:
         reason = f", {self.reason}" if self.reason else ""

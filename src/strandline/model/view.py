@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from strandline.limits import LEASE_TTL_S
 from strandline.model.ids import EVERYONE
 
 
@@ -27,3 +28,7 @@ class ViewHead:
     def reads(self, audience: str) -> bool:
         """Tell whether the view may read an event of this audience (I21)."""
         return self.audiences is None or audience == EVERYONE or audience in self.audiences
+
+    def leased(self, now_us: int) -> bool:
+        """Tell whether an attempt holds the view. A lease further ahead than its TTL counts as expired (DESIGN §5)."""
+        return self.lease_attempt is not None and now_us < self.lease_until_us <= now_us + int(LEASE_TTL_S * 1_000_000)

@@ -2,7 +2,7 @@
 
 from strandline.ports.decisions import CaseFacet, EffectFacet, PermitFacet
 from strandline.ports.log import KeyTakenError, LogFacet, RefFacet, RegisterFacet
-from strandline.ports.memory import CheckpointFacet, JobFacet, LineageFacet, SummaryFacet, ViewFacet
+from strandline.ports.memory import CheckpointFacet, DueFacet, JobFacet, LineageFacet, SummaryFacet, ViewFacet
 from strandline.ports.outside import (
     AsyncSummarizer,
     Clock,
@@ -21,6 +21,7 @@ __all__ = [
     "CheckpointFacet",
     "Clock",
     "Controller",
+    "DueFacet",
     "EffectFacet",
     "Entropy",
     "Hook",

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from strandline.model.candidate import Attempt, AttemptState, Candidate, CandidateState
 from strandline.model.checkpoint import Checkpoint
+from strandline.model.due import DueCompaction
 from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import ForeignSummary
 from strandline.model.summary import DroppedRef, ManifestEntry, Summary
@@ -174,4 +175,28 @@ class CheckpointFacet(Protocol):
 
     def all(self) -> Iterator[Checkpoint]:
         """Yield every checkpoint by lineage_seq; for `verify`."""
+        ...
+
+
+class DueFacet(Protocol):
+    """Due compactions: one row per view, which is never deleted."""
+
+    def get(self, view: str) -> DueCompaction | None:
+        """Return the row of a view, or None."""
+        ...
+
+    def add(self, due: DueCompaction) -> None:
+        """Add the row of a view that has none."""
+        ...
+
+    def settle(self, due: DueCompaction, *, fence: int) -> bool:
+        """Replace the row of a view, if its fence is `fence` and not above the new one; tell whether it was."""
+        ...
+
+    def all(self) -> list[DueCompaction]:
+        """Return every row by view."""
+        ...
+
+    def open_in_tenant(self, limit: int) -> int:
+        """Return how many rows of the whole tenant are due or run, counted up to `limit`."""
         ...

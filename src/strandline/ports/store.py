@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from strandline.model.due import DueKey
 from strandline.model.ids import Scope
 from strandline.ports.decisions import CaseFacet, EffectFacet, PermitFacet
 from strandline.ports.log import LogFacet, RefFacet, RegisterFacet
-from strandline.ports.memory import CheckpointFacet, JobFacet, LineageFacet, SummaryFacet, ViewFacet
+from strandline.ports.memory import CheckpointFacet, DueFacet, JobFacet, LineageFacet, SummaryFacet, ViewFacet
 
 
 class Transaction(Protocol):
@@ -71,6 +72,11 @@ class Transaction(Protocol):
         """Permits."""
         ...
 
+    @property
+    def due(self) -> DueFacet:
+        """Due compactions."""
+        ...
+
     def relative(self, workflow: str, *, locked: bool = False) -> Transaction:
         """Return the facets of another workflow of the tenant, in this same transaction: of the family that forks make
         (C22). With `locked` a write transaction takes its head's lock, too, and may write to it; without, it is read.
@@ -108,6 +114,15 @@ class Store(Protocol):
 
     def scopes(self, tenant: str | None = None) -> list[Scope]:
         """Return the workflows, of one tenant or of all."""
+        ...
+
+    def due(self, now_us: int, limit: int, per_tenant: int) -> list[DueKey]:
+        """Return due compactions of all tenants that no worker holds (`DueCompaction.offered`), at most `limit`.
+
+        Tenants take turns, the one that has waited longest first, and each has at most `per_tenant`; within a tenant
+        the highest priority comes first, then what has been due for the longest time. It costs what is returned, and a
+        step per tenant that has due rows; never what else waits. It sees keys, times and priorities only.
+        """
         ...
 
     def problems(self) -> list[str]:

@@ -6,6 +6,7 @@ from strandline.model.action import Permit
 from strandline.model.candidate import Attempt, Candidate
 from strandline.model.case import Case
 from strandline.model.checkpoint import Checkpoint
+from strandline.model.due import DueCompaction
 from strandline.model.effect import Effect
 from strandline.model.event import StoredEvent
 from strandline.model.lineage import AbandonedRange, LineageEntry, LineageKind, WorkflowHead
@@ -61,6 +62,7 @@ class Tables:
         self.effects: Table[str, Effect] = Table("effect", fingerprint=lambda effect: effect.fingerprint)
         self.permits: Table[str, Permit] = Table("permit")
         self.approval_uses: Table[tuple[str, int], tuple[str, int, str]] = Table("approval_use")
+        self.due: Table[str, DueCompaction] = Table("due_compaction")
 
 
 class Facet:

@@ -10,9 +10,11 @@ from typing import Final
 
 from strandline.errors import InvalidInputError, StoreUnavailableError
 from strandline.limits import STORE_BUSY_TIMEOUT_S
+from strandline.model.due import DueCompaction, DueKey
 from strandline.model.ids import Scope
 from strandline.ports import Transaction
 from strandline.stores.memory.decisions import MemoryCases, MemoryEffects, MemoryPermits
+from strandline.stores.memory.due import MemoryDue, sweep
 from strandline.stores.memory.log import MemoryLog, MemoryRefs, MemoryRegister
 from strandline.stores.memory.memory import (
     MemoryCheckpoints,
@@ -28,13 +30,22 @@ DIGEST_KEY_BYTES: Final = 32
 
 
 Begin = Callable[[str, bool], tuple[Tables, Moment]]
+Others = Callable[[str], Iterator[DueCompaction]]
 
 
 class MemoryTransaction:
-    """`ports.Transaction` over the tables of one workflow, at one moment. `begin` opens those of a relative."""
+    """`ports.Transaction` over the tables of one workflow, at one moment. `begin` opens those of a relative, `others`
+    gives the due compactions of the tenant's other workflows.
+    """
 
     def __init__(
-        self, workflow: str, begin: Begin, relatives: dict[str, MemoryTransaction], *, locked: bool = True
+        self,
+        workflow: str,
+        begin: Begin,
+        others: Others,
+        relatives: dict[str, MemoryTransaction],
+        *,
+        locked: bool = True,
     ) -> None:
         tables, moment = begin(workflow, locked)
         self.log = MemoryLog(tables, moment)
@@ -48,7 +59,9 @@ class MemoryTransaction:
         self.cases = MemoryCases(tables, moment)
         self.effects = MemoryEffects(tables, moment)
         self.permits = MemoryPermits(tables, moment)
+        self.due = MemoryDue(tables, moment, lambda: others(workflow))
         self._begin = begin
+        self._others = others
         self._relatives = relatives
         self._locked = locked
         relatives[workflow] = self
@@ -56,7 +69,7 @@ class MemoryTransaction:
     def relative(self, workflow: str, *, locked: bool = False) -> MemoryTransaction:
         found = self._relatives.get(workflow)
         if found is None or (locked and not found._locked):
-            found = MemoryTransaction(workflow, self._begin, self._relatives, locked=locked)
+            found = MemoryTransaction(workflow, self._begin, self._others, self._relatives, locked=locked)
         return found
 
 
@@ -98,7 +111,7 @@ class MemoryStore:
             def begin(name: str, _: bool) -> tuple[Tables, Moment]:
                 return self._snapshot(replace(scope, workflow=name), stack)
 
-            yield MemoryTransaction(scope.workflow, begin, {})
+            yield MemoryTransaction(scope.workflow, begin, self._due_beside(scope.tenant), {})
 
     @contextmanager
     def write(self, scope: Scope, *, joins: bool = True) -> Iterator[Transaction]:
@@ -110,7 +123,7 @@ class MemoryStore:
                 workflow = stack.enter_context(self._locked(replace(scope, workflow=name)))
                 return workflow.tables, stack.enter_context(self._writing(workflow.history))
 
-            yield MemoryTransaction(scope.workflow, begin, {})
+            yield MemoryTransaction(scope.workflow, begin, self._due_beside(scope.tenant), {})
 
     def _snapshot(self, scope: Scope, stack: ExitStack) -> tuple[Tables, Moment]:
         workflow = self._open_workflows().get(scope) or _Workflow()
@@ -152,6 +165,28 @@ class MemoryStore:
             scope for scope, workflow in workflows if workflow.history.committed and tenant in (None, scope.tenant)
         ]
         return sorted(found, key=lambda scope: (scope.tenant, scope.workflow))
+
+    def due(self, now_us: int, limit: int, per_tenant: int) -> list[DueKey]:
+        return sweep(self._all_due(), now_us, limit, per_tenant)
+
+    def _due_beside(self, tenant: str) -> Others:
+        def others(workflow: str) -> Iterator[DueCompaction]:
+            return (row for scope, row in self._all_due(tenant) if scope.workflow != workflow)
+
+        return others
+
+    def _all_due(self, tenant: str | None = None) -> Iterator[tuple[Scope, DueCompaction]]:
+        """Yield what is committed."""
+        with self._lock:
+            workflows = list(self._open_workflows().items())
+        for scope, workflow in workflows:
+            if tenant in (None, scope.tenant):
+                moment = workflow.history.begin_read()
+                try:
+                    rows = workflow.tables.due.all(moment)
+                finally:
+                    workflow.history.end_read(moment)
+                yield from ((scope, row) for row in rows)
 
     def problems(self) -> list[str]:
         return []

@@ -1,6 +1,6 @@
 -- Every statement of the store, one text for SQLite and PostgreSQL. A block begins with `-- name:`; what stands
 -- beside the lock or the compare-and-swap says why it is there. Each statement
--- is bound to :tenant_id, but for those that find or make a tenant (I21).
+-- is bound to :tenant_id, but for those that find or make a tenant, and the sweep's, which see keys and times only (I21).
 
 -- ------------------------------------------------------------------------------------------ tenants, workflows
 
@@ -15,9 +15,9 @@ SELECT workflow_id FROM workflow WHERE tenant_id = :tenant_id AND name = :name
 
 -- name: add_workflow
 INSERT INTO workflow (tenant_id, name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id,
-    live_events, facts, attempts, foreign_summaries, epoch, cases, effects, permits, approval_uses, parent, fork_seq,
-    fork_ref_id, row_digest)
-VALUES (:tenant_id, :name, 0, :chain, 0, :chain, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, :row_digest)
+    live_events, facts, attempts, foreign_summaries, epoch, cases, effects, permits, approval_uses, due_rows, parent,
+    fork_seq, fork_ref_id, row_digest)
+VALUES (:tenant_id, :name, 0, :chain, 0, :chain, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, :row_digest)
 ON CONFLICT (tenant_id, name) DO NOTHING
 
 -- name: scopes
@@ -27,14 +27,15 @@ ORDER BY t.name, w.name
 
 -- name: head
 SELECT name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id, live_events, facts, attempts,
-    foreign_summaries, epoch, cases, effects, permits, approval_uses, parent, fork_seq, fork_ref_id, row_digest
+    foreign_summaries, epoch, cases, effects, permits, approval_uses, due_rows, parent, fork_seq, fork_ref_id,
+    row_digest
 FROM workflow WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
 -- name: set_head
 UPDATE workflow SET revision = :revision, chain = :chain, lineage_seq = :lineage_seq, lineage_chain = :lineage_chain,
     branch = :branch, summary_no = :summary_no, ref_id = :ref_id, live_events = :live_events, facts = :facts,
     attempts = :attempts, foreign_summaries = :foreign_summaries, epoch = :epoch, cases = :cases, effects = :effects,
-    permits = :permits, approval_uses = :approval_uses, parent = :parent, fork_seq = :fork_seq,
+    permits = :permits, approval_uses = :approval_uses, due_rows = :due_rows, parent = :parent, fork_seq = :fork_seq,
     fork_ref_id = :fork_ref_id, row_digest = :row_digest
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
@@ -482,3 +483,76 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND workflow = :work
 -- name: all_approval_uses
 SELECT workflow, seq, permit_id, row_digest
 FROM approval_use WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY workflow, seq
+
+-- ------------------------------------------------------------------------------------------ due compactions
+
+-- name: due
+SELECT view, revision, priority, due_us, wanted_us, asked_us, budget, when_tokens, strict, runs, worker, lease_until_us,
+    fence, outcome, failure, failure_text, case_id, row_digest FROM due_compaction
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view = :view
+
+-- name: all_due
+SELECT view, revision, priority, due_us, wanted_us, asked_us, budget, when_tokens, strict, runs, worker, lease_until_us,
+    fence, outcome, failure, failure_text, case_id, row_digest FROM due_compaction
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
+ORDER BY view
+
+-- name: add_due
+INSERT INTO due_compaction (tenant_id, workflow_id, view, revision, priority, due_us, wanted_us, asked_us, budget,
+    when_tokens, strict, runs, worker, lease_until_us, fence, outcome, failure, failure_text, case_id, row_digest)
+VALUES (:tenant_id, :workflow_id, :view, :revision, :priority, :due_us, :wanted_us, :asked_us, :budget, :when_tokens,
+    :strict, :runs, :worker, :lease_until_us, :fence, :outcome, :failure, :failure_text, :case_id, :row_digest)
+
+-- name: settle_due
+-- who read another fence is a worker whose lease was taken over: it settles nothing
+UPDATE due_compaction SET revision = :revision, priority = :priority, due_us = :due_us, wanted_us = :wanted_us,
+    asked_us = :asked_us, budget = :budget, when_tokens = :when_tokens, strict = :strict, runs = :runs,
+    worker = :worker, lease_until_us = :lease_until_us, fence = :fence, outcome = :outcome, failure = :failure,
+    failure_text = :failure_text, case_id = :case_id, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view = :view AND fence = :owner_fence
+    AND fence <= :fence
+
+-- name: count_open_due
+SELECT count(*) FROM (SELECT 1 FROM due_compaction WHERE tenant_id = :tenant_id AND due_us IS NOT NULL LIMIT :limit) d
+
+-- name: due_lanes
+-- From tenant to tenant, and from priority to priority, by one step in the index each: what else waits is not read.
+WITH RECURSIVE tenants (tenant_id) AS (
+    SELECT min(tenant_id) FROM due_compaction WHERE due_us IS NOT NULL
+    UNION ALL
+    SELECT (SELECT min(d.tenant_id) FROM due_compaction d WHERE d.due_us IS NOT NULL AND d.tenant_id > t.tenant_id)
+    FROM tenants t WHERE t.tenant_id IS NOT NULL
+), lanes (tenant_id, priority) AS (
+    SELECT t.tenant_id,
+        (SELECT max(d.priority) FROM due_compaction d WHERE d.due_us IS NOT NULL AND d.tenant_id = t.tenant_id)
+    FROM tenants t WHERE t.tenant_id IS NOT NULL
+    UNION ALL
+    SELECT l.tenant_id, (SELECT max(d.priority) FROM due_compaction d
+        WHERE d.due_us IS NOT NULL AND d.tenant_id = l.tenant_id AND d.priority < l.priority)
+    FROM lanes l WHERE l.priority IS NOT NULL
+), firsts (tenant_id, priority, first_us) AS (
+    SELECT l.tenant_id, l.priority, (SELECT min(d.due_us) FROM due_compaction d
+        WHERE d.due_us IS NOT NULL AND d.tenant_id = l.tenant_id AND d.priority = l.priority)
+    FROM lanes l WHERE l.priority IS NOT NULL
+)
+SELECT tenant_id, priority, first_us FROM firsts WHERE first_us <= :now_us
+
+-- name: due_rows
+SELECT t.name, w.name, d.view, d.priority, d.due_us FROM due_compaction d
+JOIN tenant t ON t.tenant_id = d.tenant_id
+JOIN workflow w ON w.tenant_id = d.tenant_id AND w.workflow_id = d.workflow_id
+WHERE d.tenant_id = :tenant_id AND d.priority = :priority AND d.due_us <= :now_us
+ORDER BY d.due_us LIMIT :limit
+
+-- name: due_ahead
+-- those whose time lies further ahead than it can: a clock had jumped
+SELECT t.tenant_id, t.name, w.name, d.view, d.priority, d.due_us FROM due_compaction d
+JOIN tenant t ON t.tenant_id = d.tenant_id
+JOIN workflow w ON w.tenant_id = d.tenant_id AND w.workflow_id = d.workflow_id
+WHERE d.lease_until_us > :lease_horizon_us AND d.lease_until_us > 0
+UNION
+SELECT t.tenant_id, t.name, w.name, d.view, d.priority, d.due_us FROM due_compaction d
+JOIN tenant t ON t.tenant_id = d.tenant_id
+JOIN workflow w ON w.tenant_id = d.tenant_id AND w.workflow_id = d.workflow_id
+WHERE d.due_us > :horizon_us
+LIMIT :limit

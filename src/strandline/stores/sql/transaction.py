@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from strandline.model.ids import Scope
 from strandline.stores.sql.cases import SqlCases
+from strandline.stores.sql.due import SqlDue
 from strandline.stores.sql.effects import SqlEffects, SqlPermits
 from strandline.stores.sql.jobs import SqlJobs
 from strandline.stores.sql.lineage import SqlCheckpoints, SqlLineage
@@ -30,6 +31,7 @@ class SqlTransaction:
         self.cases = SqlCases(session)
         self.effects = SqlEffects(session)
         self.permits = SqlPermits(session)
+        self.due = SqlDue(session)
         self._session = session
         self._tenant = scope.tenant
         self._relatives: dict[str, SqlTransaction] = {scope.workflow: self}  # each holds its head once

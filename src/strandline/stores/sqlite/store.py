@@ -13,12 +13,14 @@ from pathlib import Path
 from strandline.codec import DIGEST_BYTES, EMPTY_CHAIN
 from strandline.errors import CorruptRecordError, InvalidInputError, StoreUnavailableError
 from strandline.limits import STORE_BUSY_TIMEOUT_S, STORE_READERS_MAX, STORE_SCOPES_MAX
+from strandline.model.due import DueKey
 from strandline.model.ids import Scope
 from strandline.model.lineage import WorkflowHead
 from strandline.ports import Clock, Entropy, Transaction
 from strandline.stores.migrate import Migration, pending, read_migrations
+from strandline.stores.sql.due import sweep
 from strandline.stores.sql.log import head_digest
-from strandline.stores.sql.session import UNKNOWN_ID
+from strandline.stores.sql.session import UNKNOWN_ID, Row
 from strandline.stores.sql.transaction import SqlTransaction
 from strandline.stores.sqlite.group_commit import GroupCommit
 from strandline.stores.sqlite.session import QUERIES, SqliteSession, map_error
@@ -255,6 +257,19 @@ class SqliteStore:
         with self._reader() as connection:
             rows = connection.execute(QUERIES["scopes"].text, {"tenant": tenant}).fetchall()
         return [Scope(tenant=name, workflow=workflow) for name, workflow in rows]
+
+    def due(self, now_us: int, limit: int, per_tenant: int) -> list[DueKey]:
+        """Return due compactions of all tenants, who take turns."""
+        with self._reader() as connection:
+
+            def ask(query: str, **parameters: object) -> list[Row]:
+                return connection.execute(QUERIES[query].text, parameters).fetchall()
+
+            connection.execute("BEGIN")
+            try:
+                return sweep(ask, now_us, limit, per_tenant)
+            finally:
+                connection.execute("ROLLBACK")
 
     def problems(self) -> list[str]:
         """Return what SQLite's own checks find wrong, and whether the file was cut in the middle of a page."""

@@ -36,6 +36,7 @@ CREATE TABLE workflow (
     effects       INTEGER NOT NULL,
     permits       INTEGER NOT NULL,
     approval_uses INTEGER NOT NULL,
+    due_rows      INTEGER NOT NULL,          -- rows of due_compaction
     parent        TEXT,                      -- name of the workflow that this one was forked from
     fork_seq      INTEGER NOT NULL,          -- the last event that it shares with its parent
     fork_ref_id   INTEGER NOT NULL,          -- the highest number of a reference that it shares
@@ -383,3 +384,33 @@ CREATE TABLE approval_use (
     row_digest  BLOB NOT NULL,
     PRIMARY KEY (tenant_id, workflow_id, workflow, seq)
 ) STRICT, WITHOUT ROWID;
+
+-- Compactions that were asked for. A row is never deleted: its fence only grows.
+-- asked for: due_us set -> a worker takes it: due_us = lease_until_us -> done or failed: due_us NULL; else due again
+CREATE TABLE due_compaction (
+    tenant_id      INTEGER NOT NULL,
+    workflow_id    INTEGER NOT NULL,
+    view           TEXT NOT NULL,
+    revision       INTEGER NOT NULL,         -- of the log when it was last asked for
+    priority       INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 9),
+    due_us         INTEGER,                  -- when a sweep offers it next
+    wanted_us      INTEGER,                  -- from when it is wanted; NULL: nobody asked since the last run began
+    asked_us       INTEGER NOT NULL,
+    budget         INTEGER,
+    when_tokens    INTEGER,
+    strict         INTEGER NOT NULL,
+    runs           INTEGER NOT NULL,         -- begun since it was asked for
+    worker         TEXT,
+    lease_until_us INTEGER NOT NULL,         -- 0: nobody runs it
+    fence          INTEGER NOT NULL,         -- highest fencing token handed out
+    outcome        TEXT,                     -- of the last run, and what failed
+    failure        TEXT,
+    failure_text   TEXT NOT NULL,
+    case_id        TEXT,
+    row_digest     BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, view),
+    CHECK ((worker IS NULL) = (lease_until_us = 0))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX due_lane ON due_compaction (tenant_id, priority, due_us) WHERE due_us IS NOT NULL;
+CREATE INDEX due_time ON due_compaction (due_us) WHERE due_us IS NOT NULL;
+CREATE INDEX due_lease ON due_compaction (lease_until_us) WHERE lease_until_us > 0;
