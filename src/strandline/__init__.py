@@ -27,6 +27,7 @@ from strandline.errors import (
     LastKnown,
     MalformedDraftError,
     OutcomeUnknownError,
+    QueueFullError,
     SchemaVersionError,
     StaleRevisionError,
     StoreUnavailableError,
@@ -75,6 +76,7 @@ from strandline.model.constructors import (
     unpin,
 )
 from strandline.model.context import ContextPart, Excerpt, NeedCounts, Omission, PartKind, Rung
+from strandline.model.due import DueCompaction, DueKey, DueResult, DueRun
 from strandline.model.effect import Effect, EffectOutcome, EffectOutcomeKind, EffectState
 from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, SourceEvent
 from strandline.model.lineage import LineageEntry, LineageKind
@@ -143,6 +145,10 @@ __all__ = [
     "CorruptRecordError",
     "Draft",
     "DroppedUse",
+    "DueCompaction",
+    "DueKey",
+    "DueResult",
+    "DueRun",
     "Effect",
     "EffectCantTell",
     "EffectDone",
@@ -181,6 +187,7 @@ __all__ = [
     "PermitState",
     "PriorState",
     "Problem",
+    "QueueFullError",
     "RecallHit",
     "ReconciliationReason",
     "Recovery",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import random
 import time
 
@@ -33,3 +34,8 @@ class SystemEntropy:
     def fraction(self) -> float:
         """Return a random number in [0, 1)."""
         return random.random()
+
+
+def worker_name() -> str:
+    """Return what a worker calls itself in the store: machine and process."""
+    return f"{platform.node()}:{os.getpid()}"

@@ -15,9 +15,16 @@ from strandline.engine.external import Load
 from strandline.engine.import_transcript import Progress
 from strandline.engine.read_context import Context
 from strandline.engine.recover import Recovery
-from strandline.limits import COMPARE_LEDGER_TOKENS, RECALL_HITS_MAX, SUMMARIZER_DEADLINE_S
+from strandline.limits import (
+    COMPARE_LEDGER_TOKENS,
+    RECALL_HITS_MAX,
+    SUMMARIZER_DEADLINE_S,
+    SWEEP_ROWS,
+    SWEEP_ROWS_PER_TENANT,
+)
 from strandline.model.checkpoint import Checkpoint
 from strandline.model.comparison import Comparison
+from strandline.model.due import PRIORITY_USUAL, DueCompaction, DueKey, DueRun
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.lineage import LineageEntry
@@ -93,6 +100,24 @@ class AsyncStrandline:
     async def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
         """As `Strandline.verify`."""
         return await in_thread(self._db.verify, progress)
+
+    async def sweep(self, limit: int = SWEEP_ROWS, *, per_tenant: int = SWEEP_ROWS_PER_TENANT) -> list[DueKey]:
+        """As `Strandline.sweep`."""
+        return await in_thread(self._db.sweep, limit, per_tenant=per_tenant)
+
+    async def run_due(
+        self,
+        key: DueKey,
+        summarizer: object = None,
+        *,
+        worker: str | None = None,
+        deadline_s: float = SUMMARIZER_DEADLINE_S,
+    ) -> DueRun:
+        """As `Strandline.run_due`; a cancelled call lets the step in progress settle, and gives the row back."""
+        verb = self._db._due_run(key, summarizer, worker, deadline_s)
+        from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
+
+        return await arun(verb, self._db._clock)
 
     async def close(self) -> None:
         """As `Strandline.close`."""
@@ -179,6 +204,29 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
         from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
 
         return await arun(verb, workflow._env.clock)
+
+    async def compact_later(
+        self,
+        budget: int | None = None,
+        *,
+        when_tokens: int | None = None,
+        strict: bool = False,
+        delay_s: float = 0.0,
+        priority: int = PRIORITY_USUAL,
+    ) -> DueCompaction:
+        """As `Workflow.compact_later`."""
+        return await in_thread(
+            self._workflow.compact_later,
+            budget,
+            when_tokens=when_tokens,
+            strict=strict,
+            delay_s=delay_s,
+            priority=priority,
+        )
+
+    async def due(self) -> list[DueCompaction]:
+        """As `Workflow.due`."""
+        return await in_thread(self._workflow.due)
 
     async def compare(
         self,

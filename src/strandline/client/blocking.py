@@ -11,26 +11,30 @@ from strandline.client.memory_verbs import MemoryVerbs
 from strandline.client.opening import open_store
 from strandline.client.patterns import references_with
 from strandline.client.recovery_verbs import RecoveryVerbs
-from strandline.client.verbs import basis_of
+from strandline.client.verbs import basis_of, deadline_of
 from strandline.codec import keyed_hex
 from strandline.engine import append as append_verb
 from strandline.engine.checkpoint import checkpoint
 from strandline.engine.environment import Environment
 from strandline.engine.external import Load, Loader
+from strandline.engine.flow import Verb, run
 from strandline.engine.import_transcript import Progress, import_conversations, import_transcript
 from strandline.engine.read_context import Context, read_basis
 from strandline.engine.read_events import read_events
 from strandline.engine.recover import Recovery, RecoveryRequest, recover
+from strandline.engine.run_due import DueOrder, run_due, sweep
 from strandline.engine.verify import verify
+from strandline.limits import SUMMARIZER_DEADLINE_S, SWEEP_ROWS, SWEEP_ROWS_PER_TENANT
 from strandline.model.checkpoint import Checkpoint
+from strandline.model.due import DueKey, DueRun
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_VIEW, Scope, check_name
 from strandline.model.outcome import VerifyReport
 from strandline.model.transcript import ImportReport
 from strandline.ports import Clock, Controller, Entropy, Hook, Store
 from strandline.rules.reference_rules import ReferenceRules
-from strandline.summarizers import as_counter
-from strandline.system import SystemClock, SystemEntropy
+from strandline.summarizers import as_counter, as_summarizer
+from strandline.system import SystemClock, SystemEntropy, worker_name
 from strandline.transcripts import Transcript, open_transcript
 
 VerifyProgress = Callable[[int, int], None]
@@ -110,6 +114,49 @@ class Strandline:
         scopes = self.store.scopes()
         probe = scopes[0] if scopes else Scope(tenant="-", workflow="-")
         return verify(self._environment(probe), scopes, progress)
+
+    def sweep(self, limit: int = SWEEP_ROWS, *, per_tenant: int = SWEEP_ROWS_PER_TENANT) -> list[DueKey]:
+        """Return what is due in the background, of all tenants: who have waited longest take the first turn.
+
+        Args:
+            limit: how many, at most.
+            per_tenant: how many of one tenant, at most; its highest priority first.
+        """
+        return sweep(self.store, self._clock, limit, per_tenant)
+
+    def run_due(
+        self,
+        key: DueKey,
+        summarizer: object = None,
+        *,
+        worker: str | None = None,
+        deadline_s: float = SUMMARIZER_DEADLINE_S,
+    ) -> DueRun:
+        """Run a due compaction. It is safe to call twice, late, and by several workers: the store decides who runs it.
+
+        Args:
+            key: of `sweep`, or made from a message: tenant, workflow and view tell which.
+            summarizer: as of `Workflow.compact`.
+            worker: who runs it, for `Workflow.due`; None: machine and process.
+            deadline_s: seconds for one draft; the extractive summarizer has none.
+
+        Returns what came of it: what goes wrong with the job is in the answer, and in its row.
+
+        Raises:
+            StoreUnavailableError, OutcomeUnknownError: the store did not answer; when its lease ends, it is due again.
+            CorruptRecordError: the row is not what was written.
+        """
+        return run(self._due_run(key, summarizer, worker, deadline_s), self._clock)
+
+    def _due_run(self, key: DueKey, summarizer: object, worker: str | None, deadline_s: float) -> Verb[DueRun]:
+        chosen = as_summarizer(summarizer)
+        order = DueOrder(
+            key=key,
+            worker=worker_name() if worker is None else worker,
+            summarizer=chosen,
+            deadline_s=deadline_of(chosen, deadline_s),
+        )
+        return run_due(self._environment(key.scope), order)
 
     def close(self) -> None:
         """Release the store; calling it again does nothing."""

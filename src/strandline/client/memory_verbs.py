@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from strandline.client.verbs import Verbs
+from strandline.client.verbs import Verbs, deadline_of
 from strandline.engine.compact import compact
+from strandline.engine.compact_later import compact_later, list_due
 from strandline.engine.compare import CompareProgress, ComparisonOrder, compare
 from strandline.engine.flow import Verb, run
 from strandline.engine.lineage import list_entries
@@ -15,11 +16,12 @@ from strandline.engine.read_context import Context, read_context
 from strandline.engine.recall import read_manifest, recall
 from strandline.limits import COMPARE_LEDGER_TOKENS, RECALL_HITS_MAX, SUMMARIZER_DEADLINE_S
 from strandline.model.comparison import Comparison
+from strandline.model.due import PRIORITY_USUAL, DueCompaction
 from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, RecallHit
 from strandline.model.summary import Manifest
 from strandline.stores.memory import MemoryStore
-from strandline.summarizers import ExtractiveSummarizer, as_summarizer
+from strandline.summarizers import as_summarizer
 
 
 class MemoryVerbs(Verbs):
@@ -82,9 +84,50 @@ class MemoryVerbs(Verbs):
             strict=strict,
             through=through,
             when_tokens=when_tokens,
-            deadline_s=None if isinstance(chosen, ExtractiveSummarizer) else deadline_s,
+            deadline_s=deadline_of(chosen, deadline_s),
         )
         return compact(self._env, order)
+
+    def compact_later(
+        self,
+        budget: int | None = None,
+        *,
+        when_tokens: int | None = None,
+        strict: bool = False,
+        delay_s: float = 0.0,
+        priority: int = PRIORITY_USUAL,
+    ) -> DueCompaction:
+        """Ask for a compaction in the background: one short transaction, and no model is waited for.
+
+        It is run by whoever calls `Strandline.run_due`. Asking again while it is due changes when and how it is run;
+        asking while it runs makes it due again. No message can lose it: it stands in the store.
+
+        Args:
+            budget: as of `compact`.
+            when_tokens: as of `compact`; it is looked at when it is run.
+            strict: as of `compact`.
+            delay_s: seconds from now, before which it is not run; at most DUE_DELAY_S_MAX.
+            priority: 0 to 9; within a tenant, 9 is run first.
+
+        Raises:
+            QueueFullError: the tenant has DUE_PER_TENANT_MAX due compactions.
+            InvalidInputError: an argument that can't be, or a workflow without events.
+        """
+        return compact_later(
+            self._env,
+            self._view,
+            budget=budget,
+            when_tokens=when_tokens,
+            strict=strict,
+            delay_s=delay_s,
+            priority=priority,
+        )
+
+    def due(self) -> list[DueCompaction]:
+        """Return the compactions that were asked for in the background, one for each view that ever was: what is due,
+        who runs it, and how the last run ended. `due_us` None: nothing is due.
+        """
+        return list_due(self._env)
 
     def compare(
         self,
@@ -118,7 +161,7 @@ class MemoryVerbs(Verbs):
             view=self._view,
             scratch=replace(self._env, store=scratch, hooks=()),
             summarizer=chosen,
-            deadline_s=None if isinstance(chosen, ExtractiveSummarizer) else deadline_s,
+            deadline_s=deadline_of(chosen, deadline_s),
             ledger_tokens=ledger_tokens,
             progress=progress,
         )

@@ -9,6 +9,8 @@ from strandline.engine.environment import Environment
 from strandline.engine.read_context import Context
 from strandline.errors import InvalidInputError
 from strandline.model.event import Basis
+from strandline.ports import AsyncSummarizer, Summarizer
+from strandline.summarizers import ExtractiveSummarizer
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -32,6 +34,11 @@ def basis_of(basis: Context | Basis) -> Basis:
     if not isinstance(basis, Basis):
         raise InvalidInputError(f"basis is a Context or a Basis, not a {type(basis).__name__}")
     return basis
+
+
+def deadline_of(summarizer: Summarizer | AsyncSummarizer, deadline_s: float) -> float | None:
+    """Return the seconds for one draft; the extractive summarizer only computes, and has no deadline."""
+    return None if isinstance(summarizer, ExtractiveSummarizer) else deadline_s
 
 
 async def in_thread(call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

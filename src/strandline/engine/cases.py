@@ -198,6 +198,9 @@ def settle_case(
     )
     if not tx.cases.settle(answered):
         raise AssertionError("a case was answered while the head was locked")
+    due = tx.due.get(case.view)
+    if due is not None and due.parked and due.case_id == case.case_id:
+        tx.due.settle(replace(due, due_us=entry.at_us, case_id=None), fence=due.fence)
     return answered
 
 

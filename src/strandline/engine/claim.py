@@ -11,7 +11,7 @@ from strandline.engine.cases import Question, ask, check_unblocked, find_case
 from strandline.engine.environment import Environment
 from strandline.engine.fork import made_here
 from strandline.engine.lineage import add_entry, next_seq
-from strandline.engine.plan_job import Job
+from strandline.engine.plan_job import Background, Job
 from strandline.engine.reading import UNWRITTEN_MAIN, find_view
 from strandline.limits import DRAFT_BYTES_MAX, FAILURE_CHARS_MAX, LEASE_TTL_S
 from strandline.model.candidate import (
@@ -46,12 +46,14 @@ class Refused:
     fenced: bool = False  # somebody else took the view over
     moved: bool = False  # the base is no longer the newest: plan anew
     case_id: str | None = None  # the open case of how the job ended
+    busy: bool = False  # somebody holds the view, and this compaction runs in the background
 
 
-def claim(env: Environment, job: Job) -> Claim | Refused:
+def claim(env: Environment, job: Job, *, background: bool) -> Claim | Refused:
     """tx1: store the job, or find it, and take the view's lease with a new fencing token.
 
-    An explicit compaction takes the lease from whoever holds it: what died at once must not be waited for.
+    An explicit compaction takes the lease from whoever holds it: what died at once must not be waited for. One in the
+    background respects it.
 
     Raises:
         UnreconciledSummaryError: the base stands under an open blocking case (I11).
@@ -62,6 +64,9 @@ def claim(env: Environment, job: Job) -> Claim | Refused:
         moved = _moved(tx, job, view)
         if moved is not None:
             return moved
+        now = env.clock.now_us()
+        if background and view.leased(now):
+            return Refused(reason=f"another compaction holds view {view.name!r}", busy=True)
         candidate = tx.jobs.candidate(job.candidate_id)
         if candidate is None:
             tx.jobs.add_candidate(_candidate(env, job))
@@ -72,7 +77,6 @@ def claim(env: Environment, job: Job) -> Claim | Refused:
                 candidate_state=candidate.state,
                 case_id=ended.case_id if ended else None,
             )
-        now = env.clock.now_us()
         fence_holder(tx, view, now)
         record_fence(tx, view, now)
         fence = view.fence + 1
@@ -82,10 +86,30 @@ def claim(env: Environment, job: Job) -> Claim | Refused:
                 view,
                 fence=fence,
                 lease_attempt=attempt.attempt_id,
-                lease_until_us=now + int(LEASE_TTL_S * 1_000_000),
+                lease_until_us=_until(now),
             )
         )
         return Claim(attempt=attempt, resumed=resumed)
+
+
+def renew(env: Environment, job: Job, attempt: Attempt, background: Background | None) -> Refused | None:
+    """Hold the lease for longer, in the background that of the due row too; or say that it is somebody else's."""
+    with env.write() as tx:
+        refused = _still_mine(tx, job, attempt)
+        if refused is not None:
+            return refused
+        until = _until(env.clock.now_us())
+        tx.views.put(replace(find_view(tx, job.view.name, str(env.scope)), lease_until_us=until))
+        if background is not None:
+            row = tx.due.get(job.view.name)
+            held = row and replace(row, due_us=until, lease_until_us=until)
+            if held is None or not tx.due.settle(held, fence=background.fence):
+                return Refused(reason="fenced: another worker took the due compaction over", fenced=True)
+        return None
+
+
+def _until(now: int) -> int:
+    return now + int(LEASE_TTL_S * 1_000_000)
 
 
 def _moved(tx: Transaction, job: Job, view: ViewHead) -> Refused | None:
@@ -134,8 +158,8 @@ def fence_all(env: Environment, tx: Transaction) -> list[str]:
 
 
 def record_fence(tx: Transaction, view: ViewHead, now: int) -> None:
-    """Write down that a lease which still ran was taken away. One further ahead than its TTL counts as expired."""
-    if view.lease_attempt is None or not now < view.lease_until_us <= now + int(LEASE_TTL_S * 1_000_000):
+    """Write down that a lease which still ran was taken away."""
+    if not view.leased(now):
         return
     add_entry(
         tx,

@@ -16,6 +16,7 @@ from strandline.engine.claim import (
     discard_outgrown,
     landed,
     release,
+    renew,
     store_failure,
     store_validated,
 )
@@ -34,7 +35,7 @@ from strandline.errors import (
     SummarizerError,
     UnreconciledSummaryError,
 )
-from strandline.limits import LEASE_TTL_S, PART_TOKENS_MIN, REPLANS_MAX
+from strandline.limits import LEASE_RENEWED_S, LEASE_TTL_S, PART_TOKENS_MIN, REPLANS_MAX
 from strandline.model.candidate import Attempt, CandidateState, Draft, FailureClass, Verdict, Violation
 from strandline.model.event import SourceEvent
 from strandline.model.lineage import LineageEntry
@@ -43,7 +44,7 @@ from strandline.model.summary import Summary
 from strandline.ports import SummaryRequest
 from strandline.rules.ledger import Tally
 from strandline.rules.partition import Part, part_budget
-from strandline.rules.retry import Again, GiveUp, classify, decide
+from strandline.rules.retry import Again, GiveUp, Postpone, classify, decide
 from strandline.rules.validation import malformed
 
 JOINT = "\n"  # between the drafts of the parts of one segment
@@ -65,6 +66,9 @@ class _Run:
     tokens_before: int | None = None
     activated: tuple[Job, Attempt, LineageEntry] | None = None
     case_id: str | None = None
+    again_after_s: float | None = None
+    held: Attempt | None = None  # the attempt that holds the lease, and since when
+    held_s: float = 0.0
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -75,6 +79,14 @@ class _Run:
         finally:
             spent = (self.env.clock.monotonic_s() - begun) * 1_000
             self.phases_ms[name] = round(self.phases_ms.get(name, 0.0) + spent, 3)
+
+
+class _LeaseLostError(Exception):
+    """Another compaction took the view over while this one drafted."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.reason)
+        self.refused = refused
 
 
 def compact(env: Environment, order: Order) -> Verb[CompactionOutcome]:
@@ -105,6 +117,8 @@ def compact(env: Environment, order: Order) -> Verb[CompactionOutcome]:
         result = yield from _attempts(run, job)
         if not isinstance(result, Refused):
             return _outcome(run, *result)
+        if result.busy:
+            return _outcome(run, CompactionResult.POSTPONED, result.reason)
         if result.candidate_state is not None:
             run.case_id = result.case_id
             ended = _ENDED.get(result.candidate_state, CompactionResult.CONFLICT)
@@ -124,9 +138,10 @@ def _attempts(run: _Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refuse
     while True:
         tries += 1
         with run.phase("claim"):
-            claimed = claim(env, job)
+            claimed = claim(env, job, background=run.order.background is not None)
         if isinstance(claimed, Refused):
             return claimed
+        run.held, run.held_s = claimed.attempt, env.clock.monotonic_s()
         if claimed.resumed and discard_outgrown(env, job, claimed.attempt):
             continue  # the tail has grown since it was drafted: its summary would exceed the budget now
         if claimed.resumed:
@@ -139,6 +154,9 @@ def _attempts(run: _Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refuse
             drafting = yield from _draft(run, job, drafts, violations)
         except SummarizerError as error:
             failed, failure = error, classify(error)
+        except _LeaseLostError as lost:
+            run.attempts.append(claimed.attempt)
+            return lost.refused
         except BaseException as error:
             store_failure(env, claimed.attempt, classify(error), f"{type(error).__name__}: {error}")
             raise
@@ -150,23 +168,42 @@ def _attempts(run: _Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refuse
             failure = FailureClass.SEMANTIC if semantic else FailureClass.MALFORMED
             violations = tuple(f"{v.rule}: {v.detail}" for v in verdict.violations)
             failed = MalformedDraftError("; ".join(violations))
-        decision = decide(
-            failure,
-            attempt=tries,
-            retry_after_s=_seconds(getattr(failed, "retry_after_s", None)),
-            jitter=env.entropy.fraction(),
-        )
-        ends = decision.candidate_state if isinstance(decision, GiveUp) else None
-        run.case_id = store_failure(
-            env, claimed.attempt, failure, str(failed), drafts=drafts, verdict=verdict, ends=ends
-        )
-        run.attempts.append(replace(claimed.attempt, failure=failure, failure_text=str(failed), verdict=verdict))
-        if isinstance(decision, GiveUp):
-            return decision.result, str(failed)
-        if not isinstance(decision, Again):
-            return Refused(reason=str(failed), moved=True)
-        if decision.delay_s > 0:
-            yield Sleep(seconds=decision.delay_s)
+        ended = _settle_failure(run, claimed.attempt, failed, failure, tries, drafts, verdict)
+        if not isinstance(ended, Again):
+            return ended
+        if ended.delay_s > 0:
+            yield Sleep(seconds=ended.delay_s)
+
+
+def _settle_failure(
+    run: _Run,
+    attempt: Attempt,
+    failed: SummarizerError,
+    failure: FailureClass,
+    tries: int,
+    drafts: list[Draft],
+    verdict: Verdict | None,
+) -> tuple[CompactionResult, str] | Refused | Again:
+    """Settle an attempt that gave no good draft, and say what follows: another one, or the end of this call."""
+    env, background = run.env, run.order.background
+    decision = decide(
+        failure,
+        attempt=tries,
+        retry_after_s=_seconds(getattr(failed, "retry_after_s", None)),
+        jitter=env.entropy.fraction(),
+        run=background.run if background else None,
+    )
+    ends = decision.candidate_state if isinstance(decision, GiveUp) else None
+    run.case_id = store_failure(env, attempt, failure, str(failed), drafts=drafts, verdict=verdict, ends=ends)
+    run.attempts.append(replace(attempt, failure=failure, failure_text=str(failed), verdict=verdict))
+    if isinstance(decision, Again):
+        return decision
+    if isinstance(decision, GiveUp):
+        return decision.result, str(failed)
+    if isinstance(decision, Postpone):
+        run.again_after_s = decision.delay_s
+        return CompactionResult.POSTPONED, str(failed)
+    return Refused(reason=str(failed), moved=True)
 
 
 def _seconds(value: object) -> float | None:
@@ -219,6 +256,7 @@ def _draft_segment(
             violations=violations,
             counter=env.counter,
         )
+        _hold(run, job)
         with run.phase("draft"):
             draft = yield Summarize(summarizer=summarizer, request=request, deadline_s=run.order.deadline_s)
         drafts.append(draft)
@@ -233,6 +271,17 @@ def _draft_segment(
     if not drafting.violations:  # of the parts; together they may still be too much, or nothing
         drafting.violations += malformed(whole, material.draft_tokens, env.counter.count(text))
     return whole
+
+
+def _hold(run: _Run, job: Job) -> None:
+    """Renew the lease before the next draft, where it was taken a while ago: who is at work is not taken for dead."""
+    now_s = run.env.clock.monotonic_s()
+    if run.held is None or now_s - run.held_s < LEASE_RENEWED_S:
+        return
+    refused = renew(run.env, job, run.held, run.order.background)
+    if refused is not None:
+        raise _LeaseLostError(refused)
+    run.held_s = now_s
 
 
 def _read_part(run: _Run, job: Job, part: Part) -> tuple[SourceEvent, ...]:
@@ -360,4 +409,5 @@ def _outcome(run: _Run, result: CompactionResult, reason: str) -> CompactionOutc
         case_id=run.case_id,
         phases_ms=dict(run.phases_ms),
         duration_ms=round((env.clock.monotonic_s() - run.started_s) * 1_000, 3),
+        again_after_s=run.again_after_s,
     )

@@ -39,6 +39,14 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Background:
+    """What makes a compaction one of the background: the row of `due_compaction` that it runs under."""
+
+    run: int  # its number since it was asked for
+    fence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """What was asked for."""
 
@@ -49,6 +57,7 @@ class Order:
     through: int | None
     when_tokens: int | None
     deadline_s: float | None
+    background: Background | None = None  # None: somebody waits for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +107,8 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
         head = tx.log.head()
         view = find_view(tx, order.view, str(env.scope))
         check_unblocked(env, tx, view)
+        if order.background is not None:
+            check_unquarantined(env, tx, view)
         base = read_summary(tx, view)
         check_reach(view, head.revision, env.scope.workflow)
         facts = _Facts(env, tx, view)

@@ -1,4 +1,4 @@
-"""Compactions that are due: what the store knows of background work (DESIGN §3). A row is the job; a message only a hint.
+"""Compactions that are due: what the store knows of background work (DESIGN §3). A row is the job; a message is a hint.
 
 A row is never deleted: its fence only grows, so a worker that comes late can't be taken for a later one.
 
@@ -56,8 +56,8 @@ class DueCompaction:
         return self.worker is not None and now_us < self.lease_until_us <= now_us + int(LEASE_TTL_S * 1_000_000)
 
     def offered(self, now_us: int) -> bool:
-        """Tell whether it may be run now. A time that lies further ahead than any delay is that of a clock which jumped:
-        it counts as past.
+        """Tell whether it may be run now. A time that lies further ahead than any delay is that of a clock that had
+        jumped: it counts as past.
         """
         if self.due_us is None or self.leased(now_us):
             return False

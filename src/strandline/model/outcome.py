@@ -64,7 +64,7 @@ class CompactionOutcome:
     case_id: str | None = None  # of a quarantined candidate or a dead letter
     phases_ms: Mapping[str, float] = field(default_factory=dict)
     duration_ms: float = 0.0
-    again_after_s: float | None = None  # of one that was postponed
+    again_after_s: float | None = None  # of one that was postponed; None: another compaction holds the view
 
     def __repr__(self) -> str:
         reason = f", {self.reason}" if self.reason else ""

@@ -3,6 +3,7 @@
 | failure | decision |
 | --- | --- |
 | transient | again after a delay, ATTEMPTS_MAX attempts in all, then dead letter; the candidate stays pending |
+| the same in the background | no worker waits: the run is postponed, DUE_RUNS_MAX runs in all, then dead letter |
 | malformed | again at once, told what was wrong, ATTEMPTS_MAX attempts in all, then rejected |
 | semantic | quarantined at once: the same transformation is not repeated blindly |
 | conflict | rebuild the plan from the newest snapshot; the engine bounds it by REPLANS_MAX |
@@ -16,7 +17,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from strandline.errors import OutcomeUnknownError, StaleRevisionError, StoreUnavailableError, TransientSummarizerError
-from strandline.limits import ATTEMPTS_MAX, RETRY_BASE_S, RETRY_CAP_S
+from strandline.limits import (
+    ATTEMPTS_MAX,
+    DUE_RETRY_BASE_S,
+    DUE_RETRY_CAP_S,
+    DUE_RUNS_MAX,
+    RETRY_BASE_S,
+    RETRY_CAP_S,
+)
 from strandline.model.candidate import CandidateState, FailureClass
 from strandline.model.outcome import CompactionResult
 
@@ -29,6 +37,13 @@ class Again:
 
     delay_s: float
     tell_violations: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Postpone:
+    """End this run; the store lets another one begin after the delay."""
+
+    delay_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +67,7 @@ class ReadBack:
     """Read the authoritative pointer and the candidate's state before anything is retried (I19)."""
 
 
-RetryDecision = Again | GiveUp | Rebuild | ReadBack
+RetryDecision = Again | Postpone | GiveUp | Rebuild | ReadBack
 
 
 def classify(error: BaseException) -> FailureClass:
@@ -70,7 +85,12 @@ def classify(error: BaseException) -> FailureClass:
 
 
 def decide(
-    failure: FailureClass, *, attempt: int, retry_after_s: float | None = None, jitter: float = 0.0
+    failure: FailureClass,
+    *,
+    attempt: int,
+    retry_after_s: float | None = None,
+    jitter: float = 0.0,
+    run: int | None = None,
 ) -> RetryDecision:
     """Say what follows a failed attempt (C14).
 
@@ -79,6 +99,7 @@ def decide(
         attempt: the number of the attempt that failed, from 1.
         retry_after_s: the wait that the other side asked for, in seconds; None, negative or NaN: none.
         jitter: a random number in [0, 1), from the Entropy port.
+        run: the number of the run in the background, from 1; None: somebody waits for this compaction.
     """
     if failure is FailureClass.SEMANTIC:
         return GiveUp(candidate_state=CandidateState.QUARANTINED, result=CompactionResult.QUARANTINED)
@@ -87,7 +108,9 @@ def decide(
     if failure is FailureClass.STORAGE:
         return ReadBack()
     transient = failure is FailureClass.TRANSIENT
-    if attempt >= ATTEMPTS_MAX:
+    if transient and run is not None and run < DUE_RUNS_MAX:
+        return Postpone(delay_s=postponed_s(run, retry_after_s=retry_after_s, jitter=jitter))
+    if attempt >= ATTEMPTS_MAX or (transient and run is not None):
         if transient:
             return GiveUp(candidate_state=CandidateState.PENDING, result=CompactionResult.DEAD_LETTER)
         return GiveUp(candidate_state=CandidateState.REJECTED, result=CompactionResult.REJECTED)
@@ -96,14 +119,26 @@ def decide(
     return Again(delay_s=0.0, tell_violations=True)
 
 
-def backoff_s(attempt: int, *, retry_after_s: float | None, jitter: float) -> float:
+def backoff_s(
+    attempt: int,
+    *,
+    retry_after_s: float | None,
+    jitter: float,
+    base_s: float = RETRY_BASE_S,
+    cap_s: float = RETRY_CAP_S,
+) -> float:
     """Return the seconds to wait after attempt number `attempt`: exponential with full jitter.
 
-    jitter * min(RETRY_CAP_S, RETRY_BASE_S * 2^(attempt - 1)), the "full jitter" of M. Brooker, Exponential Backoff And
-    Jitter (AWS, 2015); never less than `retry_after_s`, which counts up to RETRY_AFTER_CAP_S.
+    jitter * min(cap_s, base_s * 2^(attempt - 1)), the "full jitter" of M. Brooker, Exponential Backoff And Jitter
+    (AWS, 2015); never less than `retry_after_s`, which counts up to RETRY_AFTER_CAP_S.
     """
     doublings = min(max(attempt, 1) - 1, 62)
-    wait_s = min(RETRY_CAP_S, math.ldexp(RETRY_BASE_S, doublings)) * min(max(jitter, 0.0), 1.0)
+    wait_s = min(cap_s, math.ldexp(base_s, doublings)) * min(max(jitter, 0.0), 1.0)
     if retry_after_s is None or math.isnan(retry_after_s):
         return wait_s
     return max(wait_s, min(retry_after_s, RETRY_AFTER_CAP_S))
+
+
+def postponed_s(run: int, *, retry_after_s: float | None = None, jitter: float = 0.0) -> float:
+    """Return the seconds until a due compaction is run again, after its run number `run`; as `backoff_s`."""
+    return backoff_s(run, retry_after_s=retry_after_s, jitter=jitter, base_s=DUE_RETRY_BASE_S, cap_s=DUE_RETRY_CAP_S)

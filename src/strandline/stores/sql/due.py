@@ -90,7 +90,7 @@ def sweep(ask: Callable[..., list[Row]], now_us: int, limit: int, per_tenant: in
         "horizon_us": now_us + int(DUE_DELAY_S_MAX * 1_000_000),
     }
     for tenant_id, *row in ask("due_ahead", **horizons, limit=limit):
-        ahead.setdefault(tenant_id, []).append(_to_key(row))
+        ahead.setdefault(tenant_id, []).append(_to_key(tuple(row)))
         lanes.setdefault(tenant_id, [])
     tenants = list(lanes)[:limit]
     each = min(per_tenant, limit - len(tenants) + 1)
@@ -106,6 +106,6 @@ def sweep(ask: Callable[..., list[Row]], now_us: int, limit: int, per_tenant: in
     return take_turns(queues, limit)
 
 
-def _to_key(row: Row | list[object]) -> DueKey:
+def _to_key(row: Row) -> DueKey:
     tenant, workflow, view, priority, due_us = row
     return DueKey(tenant=tenant, workflow=workflow, view=view, priority=priority, due_us=due_us)

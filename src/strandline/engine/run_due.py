@@ -1,0 +1,161 @@
+"""Run a due compaction: take its row under a fence, compact, settle the row. A wake-up may come twice or late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from strandline.codec import encode_text, storable
+from strandline.engine.compact import compact
+from strandline.engine.environment import Environment, check_whole
+from strandline.engine.flow import Verb
+from strandline.engine.plan_job import Background, Order
+from strandline.engine.reading import find_view
+from strandline.errors import InvalidInputError, StrandlineError
+from strandline.limits import FAILURE_CHARS_MAX, NAME_CHARS_MAX, SWEEP_ROWS_MAX
+from strandline.model.due import DueCompaction, DueKey, DueResult, DueRun
+from strandline.model.outcome import CompactionOutcome
+from strandline.ports import AsyncSummarizer, Clock, Store, Summarizer
+from strandline.rules.queueing import Ending, busy_us, ending_by, ending_of, give_back, settle, take
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueOrder:
+    """Which due compaction is to be run, by whom, and with what."""
+
+    key: DueKey
+    worker: str
+    summarizer: Summarizer | AsyncSummarizer
+    deadline_s: float | None
+
+
+def sweep(store: Store, clock: Clock, limit: int, per_tenant: int) -> list[DueKey]:
+    """Return what is due, of all tenants; as `Store.due`.
+
+    Raises:
+        InvalidInputError: a number outside 1..SWEEP_ROWS_MAX.
+    """
+    for name, value in (("limit", limit), ("per_tenant", per_tenant)):
+        check_whole(name, value)
+        if value is None or not 1 <= value <= SWEEP_ROWS_MAX:
+            raise InvalidInputError(f"{name} {value} lies outside 1..{SWEEP_ROWS_MAX}")
+    return store.due(clock.now_us(), limit, per_tenant)
+
+
+def run_due(env: Environment, order: DueOrder) -> Verb[DueRun]:
+    """Run what is due; return at once where it is not due, or somebody runs it.
+
+    Whatever an error says about the job stands in its row afterwards.
+
+    Raises:
+        StoreUnavailableError, OutcomeUnknownError: the row could not be settled; when its lease ends, it is due again.
+        CorruptRecordError: the row is not what was written.
+    """
+    encode_text(order.worker, "worker")
+    if not 0 < len(order.worker) <= NAME_CHARS_MAX:
+        raise InvalidInputError(f"the worker's name has {len(order.worker)} characters, not 1..{NAME_CHARS_MAX}")
+    taken = _take(env, order)
+    if isinstance(taken, DueRun):
+        return taken
+    outcome: CompactionOutcome | None = None
+    try:
+        outcome = yield from compact(env, _order(order, taken))
+        ending = ending_of(outcome, runs=taken.runs, jitter=env.entropy.fraction())
+    except StrandlineError as error:
+        ending = ending_by(error, runs=taken.runs, jitter=env.entropy.fraction())
+    except Exception as error:
+        _settle(env, order, taken, ending_by(error, runs=taken.runs, jitter=env.entropy.fraction()), None)
+        raise
+    except BaseException:
+        _replace(env, taken, lambda row: give_back(row, env.clock.now_us()))
+        raise
+    return _settle(env, order, taken, ending, outcome)
+
+
+def _order(order: DueOrder, taken: DueCompaction) -> Order:
+    return Order(
+        view=taken.view,
+        budget=taken.budget,
+        summarizer=order.summarizer,
+        strict=taken.strict,
+        through=None,
+        when_tokens=taken.when_tokens,
+        deadline_s=order.deadline_s,
+        background=Background(run=taken.runs, fence=taken.fence),
+    )
+
+
+def _take(env: Environment, order: DueOrder) -> DueCompaction | DueRun:
+    """Take the row under the workflow's lock, or say why not; who finds it taken writes nothing."""
+    key = order.key
+    with env.read() as tx:
+        row = tx.due.get(key.view)
+    now = env.clock.now_us()
+    if row is None or not row.offered(now):
+        return _not_run(key, row, now)
+    with env.write() as tx:
+        row, now = tx.due.get(key.view), env.clock.now_us()
+        if row is None or not row.offered(now):
+            return _not_run(key, row, now)
+        view = find_view(tx, key.view, str(env.scope))
+        if view.leased(now):
+            again_us = busy_us(view.lease_until_us, now)
+            tx.due.settle(replace(row, worker=None, lease_until_us=0, due_us=again_us), fence=row.fence)
+            return DueRun(
+                key=key,
+                result=DueResult.BUSY,
+                reason=f"another compaction holds view {view.name!r}",
+                due_us=again_us,
+                runs=row.runs,
+            )
+        taken = take(row, order.worker, now)
+        tx.due.settle(taken, fence=row.fence)
+        return taken
+
+
+def _not_run(key: DueKey, row: DueCompaction | None, now: int) -> DueRun:
+    if row is None or row.due_us is None:
+        reason = "it was never asked for" if row is None else "it is done, or failed, and was not asked for since"
+        return DueRun(key=key, result=DueResult.NOT_DUE, reason=reason)
+    leased = row.leased(now)
+    return DueRun(
+        key=key,
+        result=DueResult.LEASED if leased else DueResult.NOT_DUE,
+        reason=f"worker {row.worker!r} runs it" if leased else f"it is due in {(row.due_us - now) / 1_000_000:,.1f} s",
+        due_us=row.due_us,
+        runs=row.runs,
+        case_id=row.case_id,
+    )
+
+
+def _settle(
+    env: Environment, order: DueOrder, taken: DueCompaction, ending: Ending, outcome: CompactionOutcome | None
+) -> DueRun:
+    """Settle the row of a run that ended; who was taken for dead meanwhile settles nothing."""
+    kept = replace(ending, text=storable(ending.text, FAILURE_CHARS_MAX))
+    row = _replace(env, taken, lambda row: settle(row, kept, env.clock.now_us()))
+    settled = row is not None and row.fence == taken.fence
+    details = {"tenant": order.key.tenant, "workflow": order.key.workflow, "view": taken.view}
+    env.emit("due_run", {**details, "result": ending.result.value, "runs": taken.runs})
+    return DueRun(
+        key=order.key,
+        result=ending.result,
+        reason=ending.text if settled else f"another worker took it over meanwhile; {ending.text}",
+        due_us=row.due_us if row else None,
+        runs=taken.runs,
+        outcome=outcome,
+        case_id=ending.case_id,
+    )
+
+
+def _replace(
+    env: Environment, taken: DueCompaction, change: Callable[[DueCompaction], DueCompaction]
+) -> DueCompaction | None:
+    """Change the row that was taken, if it is still this worker's; return it as it stands then."""
+    with env.write() as tx:
+        row = tx.due.get(taken.view)
+        if row is None or row.fence != taken.fence:
+            return row
+        changed = change(row)
+        tx.due.settle(changed, fence=taken.fence)
+        return changed
