@@ -29,7 +29,12 @@ ROWS_PER_COLUMN = 2  # of each column: the first row and one in the middle
 PAGES_SEED, FILE_FLIPS = 5, 60
 DERIVED_ONLY = {"sqlite_stat1"}
 ACTIONS = ("publish", "deploy")
-ONE_ROW = {"store_meta", "schema_migration", "view_head"}  # a second view can't be defined in this version
+ONE_ROW = {
+    "store_meta",
+    "schema_migration",
+    "view_head",
+    "due_compaction",
+}  # a second view can't be defined in this version
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +71,9 @@ def whole(tmp_path_factory):
         other.append([strandline.message("user", "vol-77aa belongs to others", key="rule"), strandline.note("b")])
         ask_twice(wf)
         do_twice(wf)
+        wf.compact_later(350, when_tokens=10_000)
+        assert db.run_due(db.sweep()[0], worker="w1").result == "done"
+        wf.compact_later(350, when_tokens=10_000, delay_s=60)
         assert db.verify().ok
         assert wf.context().generation == 4
     path = folder / "store.db"

@@ -14,7 +14,7 @@ from strandline.stores.sql.queries import load_queries
 from strandline.stores.sqlite import SqliteStore
 from strandline.testing import FixedClock, SeededEntropy
 
-UNBOUND = {"find_tenant", "add_tenant", "scopes"}  # they find or make the tenant
+UNBOUND = {"find_tenant", "add_tenant", "scopes"} | {"due_lanes", "due_ahead"}  # they find a tenant, or sweep over all
 FULL, NORMAL = 2, 1
 
 

@@ -14,6 +14,7 @@ from strandline.engine.fork import inherited_branches
 from strandline.engine.lineage import read_entries
 from strandline.engine.material import EMPTY_SOURCE
 from strandline.engine.reading import check_summary, read_summary
+from strandline.engine.verify_due import check_due
 from strandline.engine.verify_effects import check_effects
 from strandline.engine.verify_log import LogFold, Notes, Progress, check_references, check_register, fold_log
 from strandline.engine.verify_permits import check_permits
@@ -81,6 +82,7 @@ class _WorkflowCheck:
             self._cases,
             lambda tx: check_permits(tx, self._notes),
             lambda tx: check_effects(self._env, tx, self._notes),
+            lambda tx: check_due(tx, self._notes),
         )
         for check in checks:
             try:

@@ -24,6 +24,7 @@ from strandline.model.candidate import (
 )
 from strandline.model.case import Case, CaseKind, CaseState
 from strandline.model.checkpoint import Checkpoint, CheckpointView
+from strandline.model.due import DueCompaction
 from strandline.model.effect import Effect, EffectState
 from strandline.model.event import Basis, BodyFormat, Envelope, EventKind, Role, StoredEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_VIEW, EVERYONE
@@ -301,4 +302,19 @@ def make_permit(permit_id: str, state: PermitState = PermitState.GRANTED) -> Per
         workflow="release-42",
         revision=1,
         decided_us=START_US,
+    )
+
+
+def make_due(*, view: str = DEFAULT_VIEW, priority: int = 5, due_us: int | None = START_US) -> DueCompaction:
+    """Return a compaction that was asked for and never run."""
+    return DueCompaction(
+        view=view,
+        revision=1,
+        priority=priority,
+        budget=None,
+        when_tokens=None,
+        strict=False,
+        asked_us=START_US,
+        wanted_us=due_us,
+        due_us=due_us,
     )

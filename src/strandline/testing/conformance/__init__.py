@@ -25,6 +25,7 @@ pytest.register_assert_rewrite(
         for module in (
             "base",
             "decisions",
+            "due",
             "durability",
             "effects",
             "isolation",
@@ -45,6 +46,7 @@ pytest.register_assert_rewrite(
 )
 
 from strandline.testing.conformance.decisions import DecisionLaws  # noqa: E402
+from strandline.testing.conformance.due import DueLaws  # noqa: E402
 from strandline.testing.conformance.durability import DurabilityLaws  # noqa: E402
 from strandline.testing.conformance.effects import EffectLaws  # noqa: E402
 from strandline.testing.conformance.isolation import IsolationLaws  # noqa: E402
@@ -72,6 +74,7 @@ class StoreConformance(
     LineageLaws,
     EffectLaws,
     DecisionLaws,
+    DueLaws,
     ValueLaws,
     TransactionLaws,
     IsolationLaws,

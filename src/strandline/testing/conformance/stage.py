@@ -20,6 +20,7 @@ from strandline.testing.values import (
     make_checkpoint,
     make_digest,
     make_dropped,
+    make_due,
     make_event,
     make_fact,
     make_foreign,
@@ -173,6 +174,7 @@ def populate(tx: Transaction, mark: str) -> None:
     tx.checkpoints.add(make_checkpoint(taken.lineage_seq, state=f'{{"mark":"{mark}"}}'.encode()))
     record(tx, LineageKind.RESTORE, name=DEFAULT_CHECKPOINT_NAME, restored_seq=taken.lineage_seq)
     tx.summaries.add_foreign([make_foreign(f"{mark} foreign", third.seq)])
+    tx.due.add(make_due(view=mark))
 
 
 def give_up(store: Store, scope: Scope, mark: str, error: type[BaseException] = RuntimeError) -> None:
@@ -220,4 +222,5 @@ def dump(tx: Transaction) -> dict[str, object]:
         ],
         "checkpoints": list(tx.checkpoints.all()),
         "newest checkpoint": tx.lineage.newest_checkpoint(DEFAULT_CHECKPOINT_NAME, FAR, context_free=False),
+        "due": tx.due.all(),
     }
