@@ -16,7 +16,8 @@ from strandline.model.outcome import CompactionResult
 from strandline.ports import Store
 from strandline.testing.conformance.base import REFUSALS, StoreLaws
 from strandline.testing.conformance.stage import SCOPE, append
-from strandline.testing.values import START_US, make_due
+from strandline.testing.fakes import START_US
+from strandline.testing.values import make_due
 
 SECOND: Final = 1_000_000
 TTL_US: Final = int(LEASE_TTL_S) * SECOND
