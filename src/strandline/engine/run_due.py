@@ -13,9 +13,10 @@ from strandline.engine.plan_job import Background, Order
 from strandline.engine.reading import find_view
 from strandline.errors import InvalidInputError, StrandlineError
 from strandline.limits import FAILURE_CHARS_MAX, NAME_CHARS_MAX, SWEEP_ROWS_MAX
+from strandline.model.case import CaseState
 from strandline.model.due import DueCompaction, DueKey, DueResult, DueRun
 from strandline.model.outcome import CompactionOutcome
-from strandline.ports import AsyncSummarizer, Clock, Store, Summarizer
+from strandline.ports import AsyncSummarizer, Clock, Store, Summarizer, Transaction
 from strandline.rules.queueing import Ending, busy_us, ending_by, ending_of, give_back, settle, take
 
 
@@ -67,7 +68,7 @@ def run_due(env: Environment, order: DueOrder) -> Verb[DueRun]:
         _settle(env, order, taken, ending_by(error, runs=taken.runs, jitter=env.entropy.fraction()), None)
         raise
     except BaseException:
-        _replace(env, taken, lambda row: give_back(row, env.clock.now_us()))
+        _replace(env, taken, lambda tx, row: give_back(row, env.clock.now_us()))
         raise
     return _settle(env, order, taken, ending, outcome)
 
@@ -133,7 +134,14 @@ def _settle(
 ) -> DueRun:
     """Settle the row of a run that ended; who was taken for dead meanwhile settles nothing."""
     kept = replace(ending, text=storable(ending.text, FAILURE_CHARS_MAX))
-    row = _replace(env, taken, lambda row: settle(row, kept, env.clock.now_us()))
+
+    def settled_row(tx: Transaction, row: DueCompaction) -> DueCompaction:
+        case = tx.cases.get(ending.case_id) if ending.case_id is not None else None
+        parked = ending.result is DueResult.PARKED
+        answered = parked and case is not None and case.state is CaseState.ANSWERED  # before it could wake this row
+        return settle(row, replace(kept, delay_s=0.0) if answered else kept, env.clock.now_us())
+
+    row = _replace(env, taken, settled_row)
     settled = row is not None and row.fence == taken.fence
     details = {"tenant": order.key.tenant, "workflow": order.key.workflow, "view": taken.view}
     env.emit("due_run", {**details, "result": ending.result.value, "runs": taken.runs})
@@ -149,13 +157,13 @@ def _settle(
 
 
 def _replace(
-    env: Environment, taken: DueCompaction, change: Callable[[DueCompaction], DueCompaction]
+    env: Environment, taken: DueCompaction, change: Callable[[Transaction, DueCompaction], DueCompaction]
 ) -> DueCompaction | None:
     """Change the row that was taken, if it is still this worker's; return it as it stands then."""
     with env.write() as tx:
         row = tx.due.get(taken.view)
         if row is None or row.fence != taken.fence:
             return row
-        changed = change(row)
+        changed = change(tx, row)
         tx.due.settle(changed, fence=taken.fence)
         return changed
