@@ -12,6 +12,7 @@ import psycopg
 from strandline.codec import EMPTY_CHAIN
 from strandline.errors import StoreUnavailableError
 from strandline.limits import POSTGRES_BEGIN_RETRY_S, POSTGRES_BEGIN_TRIES_MAX, STORE_SCOPES_MAX
+from strandline.model.due import DueKey
 from strandline.model.ids import Scope
 from strandline.model.lineage import WorkflowHead
 from strandline.ports import Clock, Entropy, Transaction
@@ -19,9 +20,10 @@ from strandline.stores.postgres.errors import map_error, may_begin_again
 from strandline.stores.postgres.migrating import open_schema
 from strandline.stores.postgres.place import read_url
 from strandline.stores.postgres.pool import Link, Pool
-from strandline.stores.postgres.running import APP, OPERATOR, Running
+from strandline.stores.postgres.running import APP, OPERATOR, SWEEP, Running
 from strandline.stores.postgres.session import PostgresSession
 from strandline.stores.postgres.statements import LOCKED, Statements
+from strandline.stores.sql.due import sweep
 from strandline.stores.sql.log import head_digest
 from strandline.stores.sql.session import UNKNOWN_ID, Row
 from strandline.stores.sql.transaction import SqlTransaction
@@ -214,14 +216,23 @@ class PostgresStore:
             rows = running.ask(self._statements["scopes"], {"tenant": tenant}).fetchall()
         return [Scope(tenant=name, workflow=workflow) for name, workflow in rows]
 
+    def due(self, now_us: int, limit: int, per_tenant: int) -> list[DueKey]:
+        """Return due compactions of all tenants, who take turns; as strandline_sweep, which sees nothing else."""
+        with self._looking(None, of_all=SWEEP) as running:
+
+            def ask(query: str, **parameters: object) -> list[Row]:
+                return running.ask(self._statements[query], parameters).fetchall()
+
+            return sweep(ask, now_us, limit, per_tenant)
+
     @contextmanager
-    def _looking(self, tenant: str | None) -> Iterator[Running]:
-        """Open a snapshot of one tenant, or as strandline_operator of all."""
+    def _looking(self, tenant: str | None, *, of_all: str = OPERATOR) -> Iterator[Running]:
+        """Open a snapshot of one tenant, or of all, as a role that may look at all."""
         try:
             link = self._pool.take()
             running = Running(link.connection, self._place, writes=False)
             try:
-                running.begin(tenant=tenant or "", role=APP if tenant is not None else OPERATOR)
+                running.begin(tenant=tenant or "", role=APP if tenant is not None else of_all)
                 yield running
             finally:
                 running.roll_back()

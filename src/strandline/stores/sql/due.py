@@ -46,7 +46,7 @@ class SqlDue:
         return [self._to_due(row) for row in self._session.rows("all_due")]
 
     def add(self, due: DueCompaction) -> None:
-        self._session.run("add_due", **self._to_row(due))
+        self._session.send("add_due", **self._to_row(due))
 
     def settle(self, due: DueCompaction, *, fence: int) -> bool:
         return self._session.run("settle_due", **self._to_row(due), owner_fence=fence) == 1

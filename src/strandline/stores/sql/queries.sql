@@ -517,25 +517,26 @@ SELECT count(*) FROM (SELECT 1 FROM due_compaction WHERE tenant_id = :tenant_id 
 
 -- name: due_lanes
 -- From tenant to tenant, and from priority to priority, by one step in the index each: what else waits is not read.
+-- What stands in quotes is no table.
 WITH RECURSIVE tenants (tenant_id) AS (
     SELECT min(tenant_id) FROM due_compaction WHERE due_us IS NOT NULL
     UNION ALL
     SELECT (SELECT min(d.tenant_id) FROM due_compaction d WHERE d.due_us IS NOT NULL AND d.tenant_id > t.tenant_id)
-    FROM tenants t WHERE t.tenant_id IS NOT NULL
+    FROM "tenants" t WHERE t.tenant_id IS NOT NULL
 ), lanes (tenant_id, priority) AS (
     SELECT t.tenant_id,
         (SELECT max(d.priority) FROM due_compaction d WHERE d.due_us IS NOT NULL AND d.tenant_id = t.tenant_id)
-    FROM tenants t WHERE t.tenant_id IS NOT NULL
+    FROM "tenants" t WHERE t.tenant_id IS NOT NULL
     UNION ALL
     SELECT l.tenant_id, (SELECT max(d.priority) FROM due_compaction d
         WHERE d.due_us IS NOT NULL AND d.tenant_id = l.tenant_id AND d.priority < l.priority)
-    FROM lanes l WHERE l.priority IS NOT NULL
+    FROM "lanes" l WHERE l.priority IS NOT NULL
 ), firsts (tenant_id, priority, first_us) AS (
     SELECT l.tenant_id, l.priority, (SELECT min(d.due_us) FROM due_compaction d
         WHERE d.due_us IS NOT NULL AND d.tenant_id = l.tenant_id AND d.priority = l.priority)
-    FROM lanes l WHERE l.priority IS NOT NULL
+    FROM "lanes" l WHERE l.priority IS NOT NULL
 )
-SELECT tenant_id, priority, first_us FROM firsts WHERE first_us <= :now_us
+SELECT tenant_id, priority, first_us FROM "firsts" WHERE first_us <= :now_us
 
 -- name: due_rows
 SELECT t.name, w.name, d.view, d.priority, d.due_us FROM due_compaction d

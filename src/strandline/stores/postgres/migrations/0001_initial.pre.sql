@@ -37,6 +37,7 @@ CREATE TABLE workflow (
     effects       BIGINT NOT NULL,
     permits       BIGINT NOT NULL,
     approval_uses BIGINT NOT NULL,
+    due_rows      BIGINT NOT NULL,           -- rows of due_compaction
     parent        TEXT COLLATE "C",          -- name of the workflow that this one was forked from
     fork_seq      BIGINT NOT NULL,           -- the last event that it shares with its parent
     fork_ref_id   BIGINT NOT NULL,           -- the highest number of a reference that it shares
@@ -396,6 +397,36 @@ CREATE TABLE approval_use (
     PRIMARY KEY (tenant_id, workflow_id, workflow, seq)
 );
 
+-- Compactions that were asked for. A row is never deleted: its fence only grows.
+-- asked for: due_us set -> a worker takes it: due_us = lease_until_us -> done or failed: due_us NULL; else due again
+CREATE TABLE due_compaction (
+    tenant_id      BIGINT NOT NULL,
+    workflow_id    BIGINT NOT NULL,
+    view           TEXT COLLATE "C" NOT NULL,
+    revision       BIGINT NOT NULL,          -- of the log when it was last asked for
+    priority       BIGINT NOT NULL CHECK (priority BETWEEN 0 AND 9),
+    due_us         BIGINT,                   -- when a sweep offers it next
+    wanted_us      BIGINT,                   -- from when it is wanted; NULL: nobody asked since the last run began
+    asked_us       BIGINT NOT NULL,
+    budget         BIGINT,
+    when_tokens    BIGINT,
+    strict         BIGINT NOT NULL,
+    runs           BIGINT NOT NULL,          -- begun since it was asked for
+    worker         TEXT COLLATE "C",
+    lease_until_us BIGINT NOT NULL,          -- 0: nobody runs it
+    fence          BIGINT NOT NULL,          -- highest fencing token handed out
+    outcome        TEXT COLLATE "C",         -- of the last run, and what failed
+    failure        TEXT COLLATE "C",
+    failure_text   TEXT COLLATE "C" NOT NULL,
+    case_id        TEXT COLLATE "C",
+    row_digest     BYTEA NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, view),
+    CHECK ((worker IS NULL) = (lease_until_us = 0))
+);
+CREATE INDEX due_lane ON due_compaction (tenant_id, priority, due_us) WHERE due_us IS NOT NULL;
+CREATE INDEX due_time ON due_compaction (due_us) WHERE due_us IS NOT NULL;
+CREATE INDEX due_lease ON due_compaction (lease_until_us) WHERE lease_until_us > 0;
+
 -- ------------------------------------------------------------------------------------------ who may do what (I21)
 
 -- What is packed already is not packed again.
@@ -445,3 +476,15 @@ BEGIN
     END LOOP;
 END
 $$;
+
+-- The sweep looks at all tenants, and sees whose compaction is due when: nothing of what it is about, and no name of
+-- anybody else.
+GRANT SELECT (tenant_id, workflow_id, view, priority, due_us, lease_until_us) ON due_compaction TO strandline_sweep;
+GRANT SELECT (tenant_id, name) ON tenant TO strandline_sweep;
+GRANT SELECT (tenant_id, workflow_id, name) ON workflow TO strandline_sweep;
+CREATE POLICY sweep_reads ON due_compaction FOR SELECT TO strandline_sweep USING (due_us IS NOT NULL);
+CREATE POLICY sweep_reads ON tenant FOR SELECT TO strandline_sweep USING (EXISTS (
+    SELECT FROM due_compaction d WHERE d.tenant_id = tenant.tenant_id AND d.due_us IS NOT NULL));
+CREATE POLICY sweep_reads ON workflow FOR SELECT TO strandline_sweep USING (EXISTS (
+    SELECT FROM due_compaction d
+    WHERE d.tenant_id = workflow.tenant_id AND d.workflow_id = workflow.workflow_id AND d.due_us IS NOT NULL));
