@@ -132,6 +132,19 @@ POSTGRES_BEGIN_TRIES_MAX: Final = 4  # of a transaction whose connection was dea
 POSTGRES_BEGIN_RETRY_S: Final = 0.1  # before the second try; then twice as long each time
 POSTGRES_MIGRATE_TIMEOUT_S: Final = 300.0  # of one migration, and of waiting for another process that migrates
 
+# Celery (`strandline.integrations.celery`): the broker carries wake-ups, the store says what is due
+SWEEP_INTERVAL_S: Final = 5.0  # how often beat asks the store for what is due
+SWEEP_LATE_S: Final = 60.0  # what has been due for longer was not swept, or there are too few workers
+WAKEUPS_WAITING_MAX: Final = 32  # in the broker; what is due beyond waits in the store, where tenants take turns
+COMPACTION_TASK_S: Final = 1_200.0  # a task that runs for longer is asked to end
+COMPACTION_TASK_KILLED_S: Final = 1_260.0  # and its process is killed
+BROKER_VISIBILITY_S: Final = 3_600  # of a message that a worker took and did not settle: longer than any task
+BROKER_RESTORE_INTERVAL_S: Final = 60  # how often such messages are looked for
+BROKER_TIMEOUT_S: Final = 5.0  # of a connection, of an answer
+BROKER_TRIES_MAX: Final = 1  # further ones: the sweep sends again what was not sent
+BROKER_PAUSE_S: Final = 5.0  # no wake-up is sent for so long after a broker did not answer
+BROKER_CONNECTIONS_MAX: Final = 4  # of one process to a broker on PostgreSQL
+
 # Diagnosis of a store (`strandline doctor`)
 DOCTOR_BUSY_TIMEOUT_S: Final = 2.0
 DOCTOR_CHECK_BYTES_MAX: Final = 256 * 1024 * 1024  # larger stores are read through only when that is asked for
