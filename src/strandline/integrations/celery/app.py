@@ -17,6 +17,7 @@ from strandline.integrations.celery.process import Door, factory_of
 from strandline.integrations.celery.settings import (
     COMPACT_TASK,
     PGMQ,
+    QUEUE,
     SWEEP_ENTRY,
     SWEEP_TASK,
     TASK_OPTIONS,
@@ -96,7 +97,7 @@ def _add_tasks(app: Celery, door: Door) -> None:
     options = {**TASK_OPTIONS, "shared": False, "lazy": False, "throws": (strandline.StrandlineError,)}
     app.task(compact, name=COMPACT_TASK, **options)
     task = app.task(sweep, name=SWEEP_TASK, **options)
-    app.add_periodic_task(SWEEP_INTERVAL_S, task.s(), name=SWEEP_ENTRY, expires=SWEEP_INTERVAL_S)
+    app.add_periodic_task(SWEEP_INTERVAL_S, task.s(), name=SWEEP_ENTRY, queue=QUEUE, expires=SWEEP_INTERVAL_S)
 
 
 def _refill(app: Celery, db: strandline.Strandline) -> None:

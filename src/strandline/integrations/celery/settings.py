@@ -35,7 +35,6 @@ TASK_OPTIONS: Final[dict[str, object]] = {
     "max_retries": 0,
     "soft_time_limit": COMPACTION_TASK_S,
     "time_limit": COMPACTION_TASK_KILLED_S,
-    "queue": QUEUE,
     "serializer": "json",
 }
 

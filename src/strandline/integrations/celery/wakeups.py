@@ -46,7 +46,7 @@ def send(app: Celery, keys: Iterable[DueKey]) -> int:
     with app.producer_or_acquire() as producer:
         for key in keys:
             words = (key.tenant, key.workflow, key.view, key.due_us)
-            app.tasks[COMPACT_TASK].apply_async(words, task_id=task_id_of(key), producer=producer)
+            app.tasks[COMPACT_TASK].apply_async(words, task_id=task_id_of(key), queue=QUEUE, producer=producer)
             sent += 1
     return sent
 
