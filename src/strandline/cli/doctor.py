@@ -15,20 +15,33 @@ from strandline.model.diagnosis import CheckStatus, Trouble
 if TYPE_CHECKING:
     from strandline.model.diagnosis import Check
 
+Celery = Annotated[bool, typer.Option("--celery", help="Look at a Celery app and its broker, too.")]
+App = Annotated[str | None, typer.Option(metavar="MODULE:APP", help="The Celery app.  [default: what make_app makes]")]
+Broker = Annotated[str | None, typer.Option(metavar="URL", help="The broker.  [default: the app's]")]
 Deep = Annotated[bool, typer.Option("--deep", help="Read every page, however large the store is.")]
 _CODES: Final = {Trouble.CORRUPT: CORRUPT, Trouble.UNAVAILABLE: UNAVAILABLE, Trouble.UNSAFE: 1}  # the worst first
 _STYLES: Final = {CheckStatus.OK: "", CheckStatus.WARN: "yellow", CheckStatus.FAIL: "red"}
 _TYPES: Final = {Trouble.CORRUPT: "CorruptRecordError", Trouble.UNAVAILABLE: "StoreUnavailableError"}
 
 
-def doctor(target: Target, deep: Deep = False) -> Answer:
+def doctor(
+    target: Target, deep: Deep = False, celery: Celery = False, app: App = None, broker: Broker = None
+) -> Answer:
     """Look at the store and what it stands on, and say what to do. Nothing is changed."""
     from strandline.client.diagnosis import diagnose
+
+    if not celery and (app is not None or broker is not None):
+        raise typer.BadParameter("belongs to --celery", param_hint="--app" if app is not None else "--broker")
 
     if target.workflow is not None:
         raise typer.BadParameter("doctor looks at the whole store", param_hint="--workflow")
     with as_usage("--store"):
         checks = diagnose(target.store, deep=deep)
+    if celery:
+        from strandline.integrations.celery.diagnosis import diagnose_celery
+
+        with as_usage("--celery"):
+            checks += diagnose_celery(target.store, app, broker)
     failures = [check for check in checks if check.status is CheckStatus.FAIL]
     warnings = [check for check in checks if check.status is CheckStatus.WARN]
     value: dict[str, object] = {
