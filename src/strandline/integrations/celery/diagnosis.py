@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+import strandline
 from strandline.errors import InvalidInputError
 from strandline.integrations.celery.app import make_app
 from strandline.integrations.celery.extra import needs_extra
 from strandline.integrations.celery.settings import COMPACT_TASK, PGMQ, SWEEP_TASK, masked
-from strandline.limits import BROKER_RESTORE_INTERVAL_S, BROKER_VISIBILITY_S
+from strandline.limits import (
+    BROKER_RESTORE_INTERVAL_S,
+    BROKER_TIMEOUT_S,
+    BROKER_VISIBILITY_S,
+    SWEEP_LATE_S,
+    SWEEP_ROWS,
+)
 from strandline.model.diagnosis import Check, Trouble, failed, passed, warned
 
 if TYPE_CHECKING:
@@ -44,7 +52,8 @@ def diagnose_celery(store: str, app: str | None = None, broker: str | None = Non
     checks = [_versions(), _tasks(found)]
     if COMPACT_TASK in found.tasks:
         checks += [_acknowledgement(found), _exceptions(found)]
-    return [*checks, *_redelivery(found, url), _prefetch(found), _publishing(found), _schedule(found), *_server(url)]
+    checks += [*_redelivery(found, url), _prefetch(found), _publishing(found), _schedule(found), *_server(url)]
+    return [*checks, _due(store)]
 
 
 def _app_of(name: str) -> Celery:
@@ -134,12 +143,12 @@ def _redelivery(app: Celery, url: str) -> Iterator[Check]:
         return
     interval_s = options.get("unacked_restore_interval")
     throttle = _number(options.get("unacked_restore_throttle"), 10)
-    if interval_s is None:
+    if interval_s is None:  # then kombu's: every 10 s, and only every tenth time
         advice = (
             f"Set broker_transport_options['unacked_restore_interval'] (to {BROKER_RESTORE_INTERVAL_S}) and "
             "['unacked_restore_throttle'] = 1: what a dead worker held is looked for now and then only."
         )
-        yield warned("restoring", f"unacked_restore_interval is not set, throttle {throttle:g}", advice)
+        yield warned("restoring", f"every {10 * throttle:g} s, as kombu has it", advice)
     else:
         yield passed("restoring", f"every {_number(interval_s, 10) * throttle:g} s")
 
@@ -171,6 +180,23 @@ def _schedule(app: Celery) -> Check:
         advice = f"Let beat send {SWEEP_TASK} every few seconds: else what the broker loses is never compacted."
         return failed("beat", f"{SWEEP_TASK} is not in its schedule", advice, Trouble.UNSAFE)
     return passed("beat", f"sends {SWEEP_TASK} every {entries[0]['schedule']} s, while a beat process runs")
+
+
+def _due(store: str) -> Check:
+    """Tell by what is due whether anybody sweeps and works."""
+    try:
+        with strandline.open(store, create=False) as db:
+            keys = db.sweep(SWEEP_ROWS)
+    except strandline.StrandlineError as error:
+        return warned("due", f"can't be told: {type(error).__name__}", "See what stands above about the store.")
+    if not keys:
+        return passed("due", "nothing waits", due=0)
+    late_s = max(0.0, time.time() - min(key.due_us for key in keys) / 1_000_000)
+    value = f"{len(keys)}{' or more' if len(keys) == SWEEP_ROWS else ''} wait, the oldest for {late_s:,.0f} s"
+    if late_s > SWEEP_LATE_S:
+        advice = "Start a beat and a worker, or more workers: nobody has taken it since. Their logs say why."
+        return warned("due", value, advice, due=len(keys), late_s=round(late_s))
+    return passed("due", value, due=len(keys), late_s=round(late_s))
 
 
 # ------------------------------------------------------------------------------------------------------- the server
@@ -209,8 +235,6 @@ def _pgmq(url: str) -> Check:
 
 def _redis(url: str) -> Iterator[Check]:
     import redis
-
-    from strandline.limits import BROKER_TIMEOUT_S
 
     client = redis.Redis.from_url(url, socket_timeout=BROKER_TIMEOUT_S, socket_connect_timeout=BROKER_TIMEOUT_S)
     try:
