@@ -91,6 +91,7 @@ from strandline.model.outcome import (
     RecallHit,
     Reverted,
     Rewound,
+    SearchHit,
     VerifyReport,
 )
 from strandline.model.recovery import ReconciliationReason, RecoveryKind
@@ -201,6 +202,7 @@ __all__ = [
     "Role",
     "Rung",
     "SchemaVersionError",
+    "SearchHit",
     "SourceEvent",
     "StaleRevisionError",
     "Store",

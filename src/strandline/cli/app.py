@@ -34,6 +34,7 @@ from strandline.cli.recover import recover
 from strandline.cli.refs import refs
 from strandline.cli.revert import report_regression, revert
 from strandline.cli.rewind import rewind
+from strandline.cli.search import search
 from strandline.cli.verify import verify
 
 Version = Annotated[bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")]
@@ -83,7 +84,7 @@ app.command("import")(command(import_transcript, FILE_STEM))
 app.command("append")(command(append, f"{FILE_STEM}; else {ONLY_WORKFLOW}", ("view",)))
 app.command("compact")(command(compact, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
 app.command("compare")(command(compare, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
-for verb in (context, checkpoint, recover, recall, manifest):
+for verb in (context, checkpoint, recover, recall, search, manifest):
     app.command(verb.__name__)(command(verb, unused=("refs_config",)))
 app.command("fork")(command(fork, unused=("view", "refs_config")))
 app.command("lineage")(command(lineage, unused=("view", "refs_config")))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Concatenate, Final, ParamSpec, get_
 import typer
 
 from strandline.cli.failures import report_described
-from strandline.cli.output import emit, facts_of, tell, to_json
+from strandline.cli.output import emit, emit_line, facts_of, tell, to_json
 from strandline.cli.reference_rules import rules_of
 from strandline.errors import (
     CompactionLineageError,
@@ -230,6 +230,7 @@ class Answer:
     facts: Sequence[tuple[str, object]] = ()
     text: str = ""
     lines: Sequence[tuple[str, str]] = ()  # further text, a line with its style each
+    marked: Sequence[Sequence[tuple[str, str]]] = ()  # and lines of several parts, a part with its style each
     text_alone: bool = False
     note: str = ""  # for people, beside a result that is piped on
     hint: str = ""  # what to do next
@@ -292,6 +293,8 @@ def _print(target: Target, answer: Answer) -> None:
         emit(answer.text)
         for line, style in answer.lines:
             emit(line, style)
+        for parts in answer.marked:
+            emit_line(parts)
         if answer.hint:
             tell("hint", answer.hint, "cyan")
         if answer.error:

@@ -18,6 +18,7 @@ from strandline.engine.recover import Recovery
 from strandline.limits import (
     COMPARE_LEDGER_TOKENS,
     RECALL_HITS_MAX,
+    SEARCH_HITS,
     SUMMARIZER_DEADLINE_S,
     SWEEP_ROWS,
     SWEEP_ROWS_PER_TENANT,
@@ -28,7 +29,7 @@ from strandline.model.due import PRIORITY_USUAL, DueCompaction, DueKey, DueRun
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.lineage import LineageEntry
-from strandline.model.outcome import CompactionOutcome, RecallHit, VerifyReport
+from strandline.model.outcome import CompactionOutcome, RecallHit, SearchHit, VerifyReport
 from strandline.model.summary import Manifest
 from strandline.model.transcript import ImportReport
 from strandline.ports import Clock, Controller, Entropy, Hook
@@ -283,6 +284,12 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
     async def recall(self, ref: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:
         """As `Workflow.recall`."""
         return await in_thread(self._workflow.recall, ref, limit)
+
+    async def search(
+        self, text: str, limit: int = SEARCH_HITS, *, before: int | None = None, reindex: bool = False
+    ) -> list[SearchHit]:
+        """As `Workflow.search`."""
+        return await in_thread(self._workflow.search, text, limit, before=before, reindex=reindex)
 
     async def manifest(self) -> Manifest:
         """As `Workflow.manifest`."""

@@ -14,11 +14,12 @@ from strandline.engine.lineage import list_entries
 from strandline.engine.plan_job import Order
 from strandline.engine.read_context import Context, read_context
 from strandline.engine.recall import read_manifest, recall
-from strandline.limits import COMPARE_LEDGER_TOKENS, RECALL_HITS_MAX, SUMMARIZER_DEADLINE_S
+from strandline.engine.search import search
+from strandline.limits import COMPARE_LEDGER_TOKENS, RECALL_HITS_MAX, SEARCH_HITS, SUMMARIZER_DEADLINE_S
 from strandline.model.comparison import Comparison
 from strandline.model.due import PRIORITY_USUAL, DueCompaction
 from strandline.model.lineage import LineageEntry
-from strandline.model.outcome import CompactionOutcome, RecallHit
+from strandline.model.outcome import CompactionOutcome, RecallHit, SearchHit
 from strandline.model.summary import Manifest
 from strandline.stores.memory import MemoryStore
 from strandline.summarizers import as_summarizer
@@ -170,6 +171,23 @@ class MemoryVerbs(Verbs):
     def recall(self, ref: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:
         """Return the verbatim events that hold a reference, newest first (C4)."""
         return recall(self._env, ref, self._view, limit)
+
+    def search(
+        self, text: str, limit: int = SEARCH_HITS, *, before: int | None = None, reindex: bool = False
+    ) -> list[SearchHit]:
+        """Return the verbatim events in which all that is asked for stands, the newest first (C4).
+
+        Args:
+            text: words, each of which must stand there as it is written; phrases "in quotes"; a beginning with `*`.
+            limit: events, at most.
+            before: only events before this one: the next page begins at the last hit of the one before.
+            reindex: make the index of words anew first.
+
+        Raises:
+            InvalidInputError: no words, too many, or a quote without an end.
+            CorruptRecordError: an event, or the index, is not what was written.
+        """
+        return search(self._env, text, self._view, limit, before, reindex=reindex)
 
     def manifest(self) -> Manifest:
         """Return what covered events hold and the summary does not, newest first (I9)."""

@@ -1,6 +1,6 @@
 """Bytes to model and back: deterministic JSON, digests, the hash chain, records and bodies of events, packed bytes."""
 
-from strandline.codec.bodies import ERASED_TEXT, encode_body, read_body, reference_source
+from strandline.codec.bodies import ERASED_TEXT, encode_body, read_body, reference_source, searched_text
 from strandline.codec.digests import (
     DIGEST_BYTES,
     EMPTY_CHAIN,
@@ -65,6 +65,7 @@ __all__ = [
     "record_digest",
     "reference_source",
     "row_digest",
+    "searched_text",
     "show",
     "source_digest",
     "storable",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from strandline.codec.values import decode_json, encode_json, encode_text, show
+from strandline.codec.values import decode_json, encode_json, encode_text, leaf_text, show
 from strandline.errors import CorruptRecordError
-from strandline.model.event import BodyFormat, Event, NewEvent
+from strandline.model.event import BodyFormat, Event, EventKind, NewEvent
 
 ERASED_TEXT: Final = "[erased]"
 _TEXTS: Final = {  # blocks that are a text, and the member that holds it
@@ -112,6 +112,20 @@ def reference_source(new: NewEvent, format_: BodyFormat, body: bytes) -> tuple[s
     if kind == "image":
         return "", None  # encoded bytes hold no references
     return _read_block(block)[0], None
+
+
+def searched_text(event: Event) -> str:
+    """Return the text of an event in which words are searched (C4): its subject, its tool, and what it says.
+
+    Values of JSON stand there as they are, without JSON's escapes; encoded images, and what is erased, do not.
+    """
+    text, payload = read_body(event)
+    if event.kind is EventKind.TOOL_CALL:
+        text = leaf_text(payload)
+    elif event.kind is EventKind.TOOL_RESULT and payload is not None:
+        text = leaf_text(_text_leaves(payload))
+    said = "" if event.body is None else text
+    return "\n".join(part for part in (event.envelope.subject, event.envelope.tool, said) if part)
 
 
 def _text_leaves(content: object) -> object:

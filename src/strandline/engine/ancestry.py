@@ -63,6 +63,7 @@ class ForkTransaction:
         self.log = ForkLog(own, past)
         self.refs = ForkRefs(own, past)
         self.register = ForkRegister(own, past)
+        self.search = ForkSearch(own, past)
         self.summaries = ForkSummaries(own, past, self.refs)
         self.views = own.views
         self.jobs = own.jobs
@@ -169,6 +170,36 @@ class ForkRefs:
         """Check the keys of its ancestors and its own."""
         self._past.parent.refs.check_keys()
         self._own.check_keys()
+
+
+class ForkSearch:
+    """`ports.SearchFacet` of a fork: of its parent's index, what speaks for the shared events."""
+
+    def __init__(self, own: Transaction, past: Past) -> None:
+        self._own = own.search
+        self._past = past
+        self.add = own.search.add
+        self.drop = own.search.drop
+        self.reset = own.search.reset
+        self.all = own.search.all
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """Return the ranges of shared events that are indexed, then its own."""
+        shared = self._past.parent.search.ranges()
+        end = self._past.fork_seq
+        return [(first, min(last, end)) for first, last in shared if first <= end] + self._own.ranges()
+
+    def postings(self, word: str, through_seq: int) -> Iterator[tuple[int, int]]:
+        """Yield its own chunks, then the shared ones, of which one may reach behind the fork point: it is cut there."""
+        yield from self._own.postings(word, through_seq)
+        end = self._past.fork_seq
+        for first, events in self._past.parent.search.postings(word, min(through_seq, end)):
+            yield first, events & (1 << end - first + 1) - 1
+
+    def words(self, beginning: str, limit: int) -> list[str]:
+        """Return the first words of its own and of its parent's."""
+        found = {*self._own.words(beginning, limit), *self._past.parent.search.words(beginning, limit)}
+        return sorted(found)[:limit]
 
 
 class ForkRegister:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
@@ -26,12 +26,14 @@ from strandline.engine.flow import Sleep, Summarize, Verb
 from strandline.engine.material import Material, Shown, judge, read_material, read_part
 from strandline.engine.plan_job import Job, NoJob, Order, plan_job
 from strandline.engine.reading import read_view
+from strandline.engine.search_index import extend_index, is_indexed
 from strandline.errors import (
     ContextOverflowError,
     InvalidInputError,
     MalformedDraftError,
     OutcomeUnknownError,
     StoreUnavailableError,
+    StrandlineError,
     SummarizerError,
     UnreconciledSummaryError,
 )
@@ -329,7 +331,16 @@ def _finish(run: _Run, job: Job, attempt: Attempt) -> tuple[CompactionResult, st
         return entry
     run.activated = (job, attempt, entry)
     run.env.emit("compaction", {"scope": str(run.env.scope), "attempt": attempt.attempt_id})
+    with run.phase("index"):
+        _extend_index(run.env)
     return CompactionResult.ACTIVATED, ""
+
+
+def _extend_index(env: Environment) -> None:
+    """Index for the next search what came since the last one, where there was one; what fails here fails there."""
+    with suppress(StrandlineError):
+        if is_indexed(env):
+            extend_index(env)
 
 
 def _activate(env: Environment, job: Job, attempt: Attempt) -> LineageEntry | Refused:

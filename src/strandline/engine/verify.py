@@ -18,6 +18,7 @@ from strandline.engine.verify_due import check_due
 from strandline.engine.verify_effects import check_effects
 from strandline.engine.verify_log import LogFold, Notes, Progress, check_references, check_register, fold_log
 from strandline.engine.verify_permits import check_permits
+from strandline.engine.verify_search import check_search
 from strandline.errors import CorruptRecordError, StrandlineError
 from strandline.limits import VERIFY_PROBLEMS_MAX
 from strandline.model.candidate import AttemptState, CandidateState
@@ -83,6 +84,7 @@ class _WorkflowCheck:
             lambda tx: check_permits(tx, self._notes),
             lambda tx: check_effects(self._env, tx, self._notes),
             lambda tx: check_due(tx, self._notes),
+            self._search,
         )
         for check in checks:
             try:
@@ -258,6 +260,10 @@ class _WorkflowCheck:
                 entry.why,
             ):
                 self._say(place, "its answer is not the one in the lineage")
+
+    def _search(self, tx: Transaction) -> None:
+        if self._fold.whole:
+            check_search(tx, self._notes)
 
     def _foreign(self, tx: Transaction) -> None:
         """Every summary of another tool is what was kept."""

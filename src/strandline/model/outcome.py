@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from strandline.model.candidate import Attempt
-from strandline.model.event import Basis, EventKind
+from strandline.model.event import Basis, EventKind, SourceEvent
 from strandline.model.summary import Summary
 
 
@@ -149,6 +149,27 @@ class RecallHit:
     declared: bool
     abandoned: bool = False  # by a rewind: it stands in no context any more (C22)
     instead: str | None = None  # the reference that was accepted in the place of the one that was asked for (I17)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchHit:
+    """A verbatim event in which all that was searched for stands, with its provenance (C4)."""
+
+    event: SourceEvent  # says whether a rewind abandoned it
+    at_us: int  # when it was appended
+    excerpt: str  # of its text, around a place
+    matches: tuple[tuple[int, int], ...]  # places in the excerpt, from and to
+    cut: tuple[bool, bool]  # whether more text stands before the excerpt, and behind it
+
+    @property
+    def seq(self) -> int:
+        """The event's number."""
+        return self.event.seq
+
+    @property
+    def text(self) -> str:
+        """The event's whole text."""
+        return self.event.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """What is needed from outside, as small Protocols. Stores, summarizers, counters and clocks supply it."""
 
 from strandline.ports.decisions import CaseFacet, EffectFacet, PermitFacet
-from strandline.ports.log import KeyTakenError, LogFacet, RefFacet, RegisterFacet
+from strandline.ports.log import KeyTakenError, LogFacet, RefFacet, RegisterFacet, SearchFacet
 from strandline.ports.memory import CheckpointFacet, DueFacet, JobFacet, LineageFacet, SummaryFacet, ViewFacet
 from strandline.ports.outside import (
     AsyncSummarizer,
@@ -32,6 +32,7 @@ __all__ = [
     "PermitFacet",
     "RefFacet",
     "RegisterFacet",
+    "SearchFacet",
     "Store",
     "Summarizer",
     "SummaryFacet",

@@ -1,8 +1,8 @@
-"""The log: events, references, register."""
+"""The log: events, references, register, index of words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from strandline.model.event import StoredEvent
@@ -128,4 +128,40 @@ class RegisterFacet(Protocol):
 
     def all(self) -> Iterator[Fact]:
         """Yield every fact by (from_seq, ordinal); for `verify`."""
+        ...
+
+
+class SearchFacet(Protocol):
+    """The index of words: which events of a chunk hold a word (C4). It is derived from the log, and may lag behind it.
+
+    A chunk is a range of events that were indexed together; it is named by its first one. Its events are told by the
+    bits of a number, the lowest for the first event.
+    """
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """Return the ranges of events that are indexed, from_seq..through_seq, in order. A store keeps one at most."""
+        ...
+
+    def add(self, first_seq: int, through_seq: int, events: Mapping[str, int]) -> None:
+        """Index the chunk first_seq..through_seq by its words; it lies right behind what is indexed, if anything is."""
+        ...
+
+    def postings(self, word: str, through_seq: int) -> Iterator[tuple[int, int]]:
+        """Yield the chunks that begin at or before through_seq and hold the word, with their events; newest first."""
+        ...
+
+    def words(self, beginning: str, limit: int) -> list[str]:
+        """Return the first words that begin so, by code points, at most `limit`."""
+        ...
+
+    def drop(self, seq: int, words: Iterable[str]) -> None:
+        """Take an event out of the index of these words: for an erasure (C31)."""
+        ...
+
+    def reset(self) -> None:
+        """Forget the whole index."""
+        ...
+
+    def all(self) -> Iterator[tuple[str, int, int]]:
+        """Yield every word with a chunk and its events, in any order; for `verify`."""
         ...

@@ -8,7 +8,7 @@ from typing import Protocol
 from strandline.model.due import DueKey
 from strandline.model.ids import Scope
 from strandline.ports.decisions import CaseFacet, EffectFacet, PermitFacet
-from strandline.ports.log import LogFacet, RefFacet, RegisterFacet
+from strandline.ports.log import LogFacet, RefFacet, RegisterFacet, SearchFacet
 from strandline.ports.memory import CheckpointFacet, DueFacet, JobFacet, LineageFacet, SummaryFacet, ViewFacet
 
 
@@ -30,6 +30,11 @@ class Transaction(Protocol):
     @property
     def register(self) -> RegisterFacet:
         """The register."""
+        ...
+
+    @property
+    def search(self) -> SearchFacet:
+        """The index of words."""
         ...
 
     @property

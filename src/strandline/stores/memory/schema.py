@@ -35,6 +35,10 @@ class Tables:
             "register_fact", about=lambda fact: (fact.key.kind, fact.key.subject)
         )
         self.standing: Table[int, dict[tuple[int, int], Fact]] = Table("standing")
+        self.search_marks: Table[int, tuple[int, int] | None] = Table("search_mark")
+        self.postings: Table[tuple[str, int], tuple[str, int, int] | None] = Table(
+            "search_posting", word=lambda row: row and row[0]
+        )
         self.views: Table[str, ViewHead] = Table("view_head")
         self.candidates: Table[str, Candidate] = Table("candidate")
         self.attempts: Table[str, Attempt] = Table("attempt", candidate=lambda attempt: attempt.candidate_id)

@@ -24,6 +24,7 @@ from strandline.stores.memory.memory import (
     MemoryViews,
 )
 from strandline.stores.memory.schema import Tables
+from strandline.stores.memory.search import MemorySearch
 from strandline.stores.memory.tables import History, Moment
 
 DIGEST_KEY_BYTES: Final = 32
@@ -51,6 +52,7 @@ class MemoryTransaction:
         self.log = MemoryLog(tables, moment)
         self.refs = MemoryRefs(tables, moment)
         self.register = MemoryRegister(tables, moment)
+        self.search = MemorySearch(tables, moment)
         self.views = MemoryViews(tables, moment)
         self.jobs = MemoryJobs(tables, moment)
         self.summaries = MemorySummaries(tables, moment)

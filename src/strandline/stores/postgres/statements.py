@@ -14,7 +14,20 @@ _PARAMETER: Final = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 _TABLE: Final = re.compile(r"\b(FROM|JOIN|INTO|UPDATE) ([a-z_]+)\b(?!\()")
 _INSERT: Final = re.compile(r"(INSERT INTO \S+ )\(([^)]*)\)\s*VALUES \(([^)]*)\)(.*)", re.DOTALL)
 _BYTES: Final = frozenset(
-    {"key", "record", "body", "salt", "body_digest", "chain", "seqs", "texts", "sightings", "row_digest"}
+    {
+        "key",
+        "record",
+        "body",
+        "salt",
+        "body_digest",
+        "chain",
+        "seqs",
+        "texts",
+        "sightings",
+        "row_digest",
+        "word",
+        "events",
+    }
 )
 _TEXTS: Final = frozenset({"kind", "subject", "holder", "state", "lane", "audience"})
 

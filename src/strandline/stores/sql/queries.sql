@@ -120,6 +120,49 @@ ORDER BY first_seq DESC LIMIT :limit
 SELECT ref_id, first_seq, seqs, proof FROM ref_sighting
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY ref_id, first_seq
 
+-- ------------------------------------------------------------------------------------------ index of words
+
+-- name: search_mark
+SELECT from_seq, through_seq, row_digest FROM search_mark
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
+
+-- name: set_search_mark
+INSERT INTO search_mark (tenant_id, workflow_id, from_seq, through_seq, row_digest)
+VALUES (:tenant_id, :workflow_id, :from_seq, :through_seq, :row_digest)
+ON CONFLICT (tenant_id, workflow_id) DO UPDATE SET through_seq = excluded.through_seq, row_digest = excluded.row_digest
+
+-- name: drop_search_mark
+DELETE FROM search_mark WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
+
+-- name: add_posting
+INSERT INTO search_posting (tenant_id, workflow_id, word, first_seq, events, proof)
+VALUES (:tenant_id, :workflow_id, :word, :first_seq, :events, :proof)
+
+-- name: postings
+SELECT first_seq, events, proof FROM search_posting
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND word = :word AND first_seq <= :through_seq
+ORDER BY first_seq DESC LIMIT :limit
+
+-- name: indexed_words
+SELECT DISTINCT word FROM search_posting
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND word >= :low AND word < :high
+ORDER BY word LIMIT :limit
+
+-- name: set_posting
+UPDATE search_posting SET events = :events, proof = :proof
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND word = :word AND first_seq = :first_seq
+
+-- name: drop_posting
+DELETE FROM search_posting
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND word = :word AND first_seq = :first_seq
+
+-- name: drop_postings
+DELETE FROM search_posting WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
+
+-- name: all_postings
+SELECT word, first_seq, events, proof FROM search_posting
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY word, first_seq
+
 -- ------------------------------------------------------------------------------------------ register
 
 -- name: begin_fact

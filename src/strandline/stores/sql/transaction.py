@@ -11,6 +11,7 @@ from strandline.stores.sql.lineage import SqlCheckpoints, SqlLineage
 from strandline.stores.sql.log import SqlLog
 from strandline.stores.sql.refs import SqlRefs
 from strandline.stores.sql.register import SqlRegister
+from strandline.stores.sql.search import SqlSearch
 from strandline.stores.sql.session import Session
 from strandline.stores.sql.summaries import SqlSummaries
 from strandline.stores.sql.views import SqlViews
@@ -23,6 +24,7 @@ class SqlTransaction:
         self.log = SqlLog(session, scope)
         self.refs = SqlRefs(session)
         self.register = SqlRegister(session)
+        self.search = SqlSearch(session)
         self.views = SqlViews(session)
         self.jobs = SqlJobs(session)
         self.summaries = SqlSummaries(session, self.refs)

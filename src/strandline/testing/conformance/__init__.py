@@ -36,6 +36,7 @@ pytest.register_assert_rewrite(
             "races",
             "refs",
             "register",
+            "search",
             "stage",
             "summaries",
             "transactions",
@@ -56,6 +57,7 @@ from strandline.testing.conformance.log import LogLaws  # noqa: E402
 from strandline.testing.conformance.races import RaceLaws  # noqa: E402
 from strandline.testing.conformance.refs import RefLaws  # noqa: E402
 from strandline.testing.conformance.register import RegisterLaws  # noqa: E402
+from strandline.testing.conformance.search import SearchLaws  # noqa: E402
 from strandline.testing.conformance.summaries import SummaryLaws  # noqa: E402
 from strandline.testing.conformance.transactions import TransactionLaws  # noqa: E402
 from strandline.testing.conformance.values import ValueLaws  # noqa: E402
@@ -68,6 +70,7 @@ class StoreConformance(
     LogLaws,
     RefLaws,
     RegisterLaws,
+    SearchLaws,
     ViewLaws,
     JobLaws,
     SummaryLaws,

@@ -135,6 +135,27 @@ CREATE TABLE ref_sighting (
     PRIMARY KEY (tenant_id, workflow_id, ref_id, first_seq)
 );
 
+-- The index of words (C4). It is derived from the log, comes behind it, and is made anew at any time (ADR 0041).
+CREATE TABLE search_mark (
+    tenant_id   BIGINT NOT NULL,
+    workflow_id BIGINT NOT NULL,
+    from_seq    BIGINT NOT NULL,             -- the events from_seq..through_seq are indexed
+    through_seq BIGINT NOT NULL,
+    row_digest  BYTEA NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id),
+    CHECK (from_seq <= through_seq)
+);
+
+CREATE TABLE search_posting (
+    tenant_id   BIGINT NOT NULL,
+    workflow_id BIGINT NOT NULL,
+    word        BYTEA NOT NULL,              -- UTF-8, folded (rules/searching.py); empty: the event may hold any word
+    first_seq   BIGINT NOT NULL,             -- of the chunk of events that were indexed together
+    events      BYTEA NOT NULL,              -- of the chunk, those that hold the word (stores/sql/search.py)
+    proof       BIGINT NOT NULL,             -- keyed, of the row
+    PRIMARY KEY (tenant_id, workflow_id, word, first_seq)
+);
+
 -- The register as intervals of seqs; the text stays in the event source_seq.
 CREATE TABLE register_fact (
     tenant_id   BIGINT NOT NULL,
@@ -472,6 +493,9 @@ BEGIN
         EXECUTE format('GRANT SELECT ON %I TO strandline_app, strandline_operator', of_table);
         IF of_table NOT IN ('store_meta', 'schema_migration') THEN
             EXECUTE format('GRANT INSERT, UPDATE ON %I TO strandline_app', of_table);
+        END IF;
+        IF of_table IN ('search_mark', 'search_posting') THEN -- derived: it may be forgotten
+            EXECUTE format('GRANT DELETE ON %I TO strandline_app', of_table);
         END IF;
     END LOOP;
 END

@@ -123,6 +123,27 @@ CREATE TABLE ref_sighting (
     PRIMARY KEY (tenant_id, workflow_id, ref_id, first_seq)
 ) STRICT, WITHOUT ROWID;
 
+-- The index of words (C4). It is derived from the log, comes behind it, and is made anew at any time (ADR 0041).
+CREATE TABLE search_mark (
+    tenant_id   INTEGER NOT NULL,
+    workflow_id INTEGER NOT NULL,
+    from_seq    INTEGER NOT NULL,            -- the events from_seq..through_seq are indexed
+    through_seq INTEGER NOT NULL,
+    row_digest  BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id),
+    CHECK (from_seq <= through_seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE search_posting (
+    tenant_id   INTEGER NOT NULL,
+    workflow_id INTEGER NOT NULL,
+    word        BLOB NOT NULL,               -- UTF-8, folded (rules/searching.py); empty: the event may hold any word
+    first_seq   INTEGER NOT NULL,            -- of the chunk of events that were indexed together
+    events      BLOB NOT NULL,               -- of the chunk, those that hold the word (stores/sql/search.py)
+    proof       INTEGER NOT NULL,            -- keyed, of the row
+    PRIMARY KEY (tenant_id, workflow_id, word, first_seq)
+) STRICT, WITHOUT ROWID;
+
 -- The register as intervals of seqs; the text stays in the event source_seq.
 CREATE TABLE register_fact (
     tenant_id   INTEGER NOT NULL,
