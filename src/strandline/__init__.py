@@ -10,6 +10,7 @@ from strandline.client import (
     aopen,
     open,
 )
+from strandline.client.moving import copy_store
 from strandline.client.tools import Toolset
 from strandline.engine.read_context import Context
 from strandline.engine.recover import PriorState, Recovery
@@ -36,6 +37,7 @@ from strandline.errors import (
     SummaryReconciliationError,
     TenantScopeError,
     TransientSummarizerError,
+    UnfinishedCopyError,
     UnreconciledSummaryError,
 )
 from strandline.model.action import ActionNeed, FactVersion, NeedKind, Permit, PermitState
@@ -80,6 +82,7 @@ from strandline.model.due import DueCompaction, DueKey, DueResult, DueRun
 from strandline.model.effect import Effect, EffectOutcome, EffectOutcomeKind, EffectState
 from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, SourceEvent
 from strandline.model.lineage import LineageEntry, LineageKind
+from strandline.model.moving import BackupReport, CopiedHead, CopyReport
 from strandline.model.needs import approved, in_force, no_open_issue, not_in_force, resolved
 from strandline.model.outcome import (
     ActedOn,
@@ -124,6 +127,7 @@ __all__ = [
     "AsyncSummarizer",
     "AsyncTenant",
     "AsyncWorkflow",
+    "BackupReport",
     "Basis",
     "BytesPerToken",
     "CallableSummarizer",
@@ -143,6 +147,8 @@ __all__ = [
     "ContextOverflowError",
     "ContextPart",
     "Controller",
+    "CopiedHead",
+    "CopyReport",
     "CorruptRecordError",
     "Draft",
     "DroppedUse",
@@ -220,6 +226,7 @@ __all__ = [
     "TokenCounter",
     "Toolset",
     "TransientSummarizerError",
+    "UnfinishedCopyError",
     "UnreconciledSummaryError",
     "Use",
     "VerifyReport",
@@ -230,6 +237,7 @@ __all__ = [
     "approved",
     "artifact",
     "constraint",
+    "copy_store",
     "decision",
     "failed_attempt",
     "in_force",

@@ -22,12 +22,14 @@ StrandlineError
     OutcomeUnknownError
     StoreUnavailableError
         SchemaVersionError
+        UnfinishedCopyError
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from shlex import quote
 from typing import ClassVar
 
 
@@ -383,3 +385,20 @@ class SchemaVersionError(StoreUnavailableError):
         super().__init__(f"the store has schema {found}, this Strandline knows {known}; nothing was written")
         self.found = found
         self.known = known
+
+
+class UnfinishedCopyError(StoreUnavailableError):
+    """The store is a copy that has not finished: it holds a part of the rows.
+
+    Attributes: place, source (of the copy, as it was named).
+    """
+
+    fields = ("place", "source")
+
+    def __init__(self, *, place: str, source: str) -> None:
+        super().__init__(
+            f"{place}: a copy of {source} that has not finished: a part of it is missing",
+            hint=f"Go on with it: `strandline copy {quote(source)} {quote(place)}`; or delete it.",
+        )
+        self.place = place
+        self.source = source

@@ -158,6 +158,14 @@ BROKER_TIMEOUT_S: Final = 5.0  # of a connection, of an answer
 BROKER_TRIES_MAX: Final = 1  # further ones: the sweep sends again what was not sent
 BROKER_PAUSE_S: Final = 5.0  # no wake-up is sent for so long after a broker did not answer
 BROKER_CONNECTIONS_MAX: Final = 4  # of one process to a broker on PostgreSQL
+# Copies of a store, and backups
+COPY_BATCH_ROWS_MAX: Final = 2_000  # that one commit makes durable
+COPY_BATCH_BYTES_MAX: Final = 8 * 1024 * 1024
+COPY_FETCH_ROWS: Final = 32  # of the source that are held at once; an event has up to EVENT_BYTES_MAX
+COPY_PAGE_ROWS: Final = 1_000  # keys and digests of the target that are read at once
+COPY_PASSES_MAX: Final = 5  # over a store that moves on meanwhile
+COPY_HEADS_LISTED_MAX: Final = 100
+BACKUP_STEP_PAGES: Final = 1_024  # copied between two reports of progress
 
 # Diagnosis of a store (`strandline doctor`)
 DOCTOR_BUSY_TIMEOUT_S: Final = 2.0

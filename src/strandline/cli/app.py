@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from strandline.cli.append import append
+from strandline.cli.backup import backup
 from strandline.cli.bench import app as bench
 from strandline.cli.cases import cases, reconcile
 from strandline.cli.checkpoint import checkpoint
@@ -17,6 +18,7 @@ from strandline.cli.command import FILE_STEM, ONLY_WORKFLOW, command
 from strandline.cli.compact import compact
 from strandline.cli.compare import compare
 from strandline.cli.context import context
+from strandline.cli.copy import copy
 from strandline.cli.doctor import doctor
 from strandline.cli.drill import drill
 from strandline.cli.effects import effects
@@ -99,6 +101,8 @@ app.command("events")(command(events, unused=("view", "refs_config")))
 app.command("effects")(command(effects, unused=("view", "refs_config")))
 app.command("refs")(refs)
 app.command("verify")(command(verify, "all of the store", ("view", "refs_config")))
+app.command("backup")(command(backup, "all of the store", ("tenant", "workflow", "view", "refs_config")))
+app.command("copy")(copy)
 app.command("doctor")(command(doctor, unused=("tenant", "workflow", "view", "refs_config")))
 app.command("drill")(drill)
 app.add_typer(bench, name="bench")

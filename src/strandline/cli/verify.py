@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from strandline.cli.command import Answer, Target
 from strandline.cli.failures import CORRUPT, describe
 from strandline.cli.output import count, pick, table_of
 from strandline.cli.progress import progress
+
+if TYPE_CHECKING:
+    from strandline import VerifyReport
 
 
 def verify(target: Target) -> Answer:
@@ -27,13 +32,18 @@ def verify(target: Target) -> Answer:
     if report.ok:
         return Answer(value=value, heading=f"ok: {what}")
     first, found = report.problems[0], count(len(report.problems), "problem")
-    rows = [(problem.workflow, problem.place, problem.reason) for problem in report.problems]
     described = describe(CorruptRecordError(first.reason, place=first.place))
     hint = "Restore the file from a backup; nothing was repaired or skipped."
     return Answer(
         value=value,
         heading=f"{found}: {what}",
-        text=table_of([("workflow", "place", "reason"), *rows]),
+        text=problems_of(report),
         error={**described, "message": f"{found} found in {target.store}", "hint": hint},
         code=CORRUPT,
     )
+
+
+def problems_of(report: VerifyReport) -> str:
+    """Return the problems that were found, as a table."""
+    rows = [(problem.workflow, problem.place, problem.reason) for problem in report.problems]
+    return table_of([("workflow", "place", "reason"), *rows])

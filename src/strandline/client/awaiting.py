@@ -9,6 +9,7 @@ from types import TracebackType
 from strandline.client.awaiting_actions import AsyncActionVerbs
 from strandline.client.awaiting_recovery import AsyncRecoveryVerbs
 from strandline.client.blocking import Strandline, Tenant, VerifyProgress, Workflow, open
+from strandline.client.moving import MoveProgress
 from strandline.client.verbs import in_thread
 from strandline.engine.compare import CompareProgress
 from strandline.engine.external import Load
@@ -29,6 +30,7 @@ from strandline.model.due import PRIORITY_USUAL, DueCompaction, DueKey, DueRun
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.lineage import LineageEntry
+from strandline.model.moving import BackupReport
 from strandline.model.outcome import CompactionOutcome, RecallHit, SearchHit, VerifyReport
 from strandline.model.summary import Manifest
 from strandline.model.transcript import ImportReport
@@ -119,6 +121,10 @@ class AsyncStrandline:
         from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
 
         return await arun(verb, self._db._clock)
+
+    async def backup(self, path: str | os.PathLike[str], progress: MoveProgress | None = None) -> BackupReport:
+        """As `Strandline.backup`."""
+        return await in_thread(self._db.backup, path, progress)
 
     async def close(self) -> None:
         """As `Strandline.close`."""

@@ -8,6 +8,7 @@ from types import TracebackType
 
 from strandline.client.action_verbs import ActionVerbs
 from strandline.client.memory_verbs import MemoryVerbs
+from strandline.client.moving import MoveProgress, back_up
 from strandline.client.opening import open_store
 from strandline.client.patterns import references_with
 from strandline.client.recovery_verbs import RecoveryVerbs
@@ -29,6 +30,7 @@ from strandline.model.checkpoint import Checkpoint
 from strandline.model.due import DueKey, DueRun
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_VIEW, Scope, check_name
+from strandline.model.moving import BackupReport
 from strandline.model.outcome import VerifyReport
 from strandline.model.transcript import ImportReport
 from strandline.ports import Clock, Controller, Entropy, Hook, Store
@@ -157,6 +159,19 @@ class Strandline:
             deadline_s=deadline_of(chosen, deadline_s),
         )
         return run_due(self._environment(key.scope), order)
+
+    def backup(self, path: str | os.PathLike[str], progress: MoveProgress | None = None) -> BackupReport:
+        """Copy the store as it is now into a new SQLite file, while it is written to (C6).
+
+        Args:
+            path: where no file is. It gets this name when it is whole and flushed; its mode is 0600.
+            progress: told of how much, of how much, is done.
+
+        Raises:
+            InvalidInputError: the path is taken, or the store is one in memory; nothing was written.
+            StoreUnavailableError: the store or the file can't be read or written.
+        """
+        return back_up(self.store, path, progress)
 
     def close(self) -> None:
         """Release the store; calling it again does nothing."""

@@ -17,7 +17,7 @@ from typing import Final
 from urllib.parse import quote
 
 from strandline.codec import DIGEST_BYTES
-from strandline.errors import SchemaVersionError, StoreUnavailableError
+from strandline.errors import SchemaVersionError, StoreUnavailableError, UnfinishedCopyError
 from strandline.limits import (
     CLOCK_BEHIND_S_MAX,
     DOCTOR_BUSY_TIMEOUT_S,
@@ -29,6 +29,7 @@ from strandline.limits import (
 )
 from strandline.model.diagnosis import Check, Trouble, failed, passed, warned
 from strandline.stores.migrate import pending, read_migrations
+from strandline.stores.sql.transfer import COPY_MARK, refuse_unfinished
 from strandline.stores.sqlite.place import in_bytes, look_at_files, look_at_place, size_of
 from strandline.stores.sqlite.store import APPLICATION_ID
 
@@ -165,6 +166,7 @@ def _tables(connection: sqlite3.Connection, path: Path, now_us: int, *, deep: bo
     yield _integrity(connection, path, deep=deep)
     if schema.trouble is None:
         yield _digest_key(connection)
+        yield from _copy(connection, path)
         yield from _work(connection, now_us)
 
 
@@ -217,6 +219,15 @@ def _digest_key(connection: sqlite3.Connection) -> Check:
     if row is None or not isinstance(row[0], bytes) or len(row[0]) != DIGEST_BYTES:
         return failed("digest key", "missing or damaged", _BACKUP, Trouble.CORRUPT)
     return passed("digest key", "there")
+
+
+def _copy(connection: sqlite3.Connection, path: Path) -> Iterator[Check]:
+    """Say of a copy whether it is whole."""
+    row = connection.execute("SELECT value FROM store_meta WHERE name = ?", (COPY_MARK,)).fetchone()
+    try:
+        refuse_unfinished(row[0] if row else None, str(path))
+    except UnfinishedCopyError as error:
+        yield failed("copy", f"of {error.source}, not finished", error.hint, Trouble.UNAVAILABLE)
 
 
 def _work(connection: sqlite3.Connection, now_us: int) -> Iterator[Check]:

@@ -22,6 +22,7 @@ from strandline.stores.sql.due import sweep
 from strandline.stores.sql.log import head_digest
 from strandline.stores.sql.session import UNKNOWN_ID, Row
 from strandline.stores.sql.transaction import SqlTransaction
+from strandline.stores.sql.transfer import COPY_MARK, DIGEST_KEY, refuse_unfinished
 from strandline.stores.sqlite.group_commit import GroupCommit
 from strandline.stores.sqlite.session import QUERIES, SqliteSession, map_error
 
@@ -38,13 +39,17 @@ class SqliteStore:
         clock: the store's clock.
         entropy: makes the digest key of a new store.
         durability: "full" (the default: a commit survives power loss) or "normal" (it survives process death only).
+        unfinished: open a copy that has not finished, too: for who goes on with it.
 
     Raises:
         StoreUnavailableError: the file can't be opened, or is no Strandline store.
         SchemaVersionError: a newer Strandline wrote it.
+        UnfinishedCopyError: it is a copy that has not finished.
     """
 
-    def __init__(self, path: str, *, clock: Clock, entropy: Entropy, durability: str = "full") -> None:
+    def __init__(
+        self, path: str, *, clock: Clock, entropy: Entropy, durability: str = "full", unfinished: bool = False
+    ) -> None:
         if durability not in _DURABILITY:
             raise InvalidInputError(f"durability {durability!r} is none of {sorted(_DURABILITY)}")
         self._path = path
@@ -59,7 +64,7 @@ class SqliteStore:
         self._process = os.getpid()
         self._closed = False
         try:
-            self.digest_key = self._prepare(entropy)
+            self.digest_key = self._prepare(entropy, unfinished=unfinished)
         except sqlite3.Error as error:
             self.close()
             raise map_error(error, path) from error
@@ -71,7 +76,7 @@ class SqliteStore:
     def path(self) -> str:
         return self._path
 
-    def _connect(self, *, read_only: bool) -> sqlite3.Connection:
+    def connect(self, *, read_only: bool) -> sqlite3.Connection:
         path = Path(self._path)
         if not path.parent.is_dir():
             raise StoreUnavailableError(f"{self._path}: the folder is not there", hint="Make the folder first.")
@@ -92,9 +97,9 @@ class SqliteStore:
             connection.execute("PRAGMA query_only=ON")
         return connection
 
-    def _prepare(self, entropy: Entropy) -> bytes:
+    def _prepare(self, entropy: Entropy, *, unfinished: bool) -> bytes:
         """Bring the schema up to date and return the store's digest key."""
-        writer = self._writer = self._connect(read_only=False)
+        writer = self._writer = self.connect(read_only=False)
         application = writer.execute("PRAGMA application_id").fetchone()[0]
         tables = {name for (name,) in writer.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if application not in (0, APPLICATION_ID) or (tables and "schema_migration" not in tables):
@@ -111,10 +116,12 @@ class SqliteStore:
             except BaseException:
                 writer.execute("ROLLBACK")
                 raise
-        row = writer.execute("SELECT value FROM store_meta WHERE name = 'digest_key'").fetchone()
-        if row is None or not isinstance(row[0], bytes) or len(row[0]) != DIGEST_BYTES:
+        meta = dict(writer.execute("SELECT name, value FROM store_meta"))
+        key = meta.get(DIGEST_KEY)
+        if not isinstance(key, bytes) or len(key) != DIGEST_BYTES:
             raise CorruptRecordError("the store's digest key is missing or damaged", place=f"{self._path}: store_meta")
-        key: bytes = row[0]
+        if not unfinished:
+            refuse_unfinished(meta.get(COPY_MARK), self._path)
         return key
 
     def _applied(self, writer: sqlite3.Connection) -> dict[int, bytes]:
@@ -214,7 +221,15 @@ class SqliteStore:
                 },
             )
             _, workflow_id = self._find(connection, scope)
+            self._check_own(connection)
         return tenant_id, workflow_id
+
+    def _check_own(self, connection: sqlite3.Connection) -> None:
+        """Refuse to add a workflow where the store has become a copy of another one since it was opened."""
+        meta = dict(connection.execute("SELECT name, value FROM store_meta"))
+        refuse_unfinished(meta.get(COPY_MARK), self._path)
+        if meta.get(DIGEST_KEY) != self.digest_key:
+            raise StoreUnavailableError(f"{self._path}: another store was copied here", hint="Open the store again.")
 
     # ------------------------------------------------------------------------------------------ connections
 
@@ -232,7 +247,7 @@ class SqliteStore:
         if self._closed:
             raise StoreUnavailableError(f"{self._path}: the store is closed", hint="Open it again.")
         if self._writer is None:
-            self._writer = self._connect(read_only=False)
+            self._writer = self.connect(read_only=False)
         return self._writer
 
     @contextmanager
@@ -242,7 +257,7 @@ class SqliteStore:
             with self._pool_lock:
                 connection = self._readers.pop() if self._readers else None
             if connection is None:
-                connection = self._connect(read_only=True)
+                connection = self.connect(read_only=True)
             try:
                 yield connection
             finally:
