@@ -12,6 +12,8 @@ from strandline.errors import InvalidInputError, StoreUnavailableError
 from strandline.limits import COPY_PASSES_MAX
 from strandline.model.moving import BackupReport, CopyReport
 from strandline.ports import Store
+from strandline.stores.postgres import is_postgres_url, open_postgres
+from strandline.stores.postgres.place import read_url
 from strandline.stores.sql.transfer import End
 from strandline.stores.sql.transfer_out import begin_run
 from strandline.stores.sql.transfer_pass import run_pass
@@ -48,11 +50,16 @@ def copy_store(
 
 def back_up(store: Store, path: str | os.PathLike[str], progress: MoveProgress | None = None) -> BackupReport:
     """Copy an open store into a new SQLite file; arguments and errors are those of `Strandline.backup`."""
-    if not isinstance(store, SqliteStore):
-        raise InvalidInputError("a store in memory has no backup; nothing was written")
-    with new_file(path) as file:
-        workflows, events = backup_file(store, file, progress)
-    return BackupReport(path=os.fspath(path), size_bytes=Path(path).stat().st_size, workflows=workflows, events=events)
+    if isinstance(store, SqliteStore):
+        with new_file(path) as file:
+            workflows, events = backup_file(store, file, progress)
+    else:
+        end = _end_of(store)
+        with new_file(path) as file, _end(file, create=True) as new:
+            copied = _copy(end, new, 1, progress)  # one pass: one moment
+            workflows, events = copied.workflows, copied.events
+    size_bytes = Path(path).stat().st_size
+    return BackupReport(path=os.fspath(path), size_bytes=size_bytes, workflows=workflows, events=events)
 
 
 def _copy(old: End, new: End, passes_max: int, progress: MoveProgress | None) -> CopyReport:
@@ -82,6 +89,9 @@ def _copy(old: End, new: End, passes_max: int, progress: MoveProgress | None) ->
 @contextmanager
 def _end(url: str | os.PathLike[str], *, create: bool) -> Iterator[End]:
     path = path_of(url)
+    if is_postgres_url(path):
+        yield _postgres_end(path, create=create)
+        return
     if path == ":memory:":
         raise InvalidInputError("a store in memory can't be copied; give a path or a URL")
     if not create and not Path(path).exists():
@@ -91,6 +101,26 @@ def _end(url: str | os.PathLike[str], *, create: bool) -> Iterator[End]:
         yield end
 
 
+def _postgres_end(url: str, *, create: bool) -> End:
+    """Open a store on PostgreSQL as any other, so that it is there and up to date, and return it as a side."""
+    open_postgres(url, clock=SystemClock(), entropy=SystemEntropy(), create=create, unfinished=create).close()
+    from strandline.stores.postgres.transfer import PostgresEnd
+
+    return PostgresEnd(read_url(url))
+
+
+def _end_of(store: Store) -> End:
+    if store.path is not None and is_postgres_url(store.path):
+        from strandline.stores.postgres.store import PostgresStore
+        from strandline.stores.postgres.transfer import PostgresEnd
+
+        if isinstance(store, PostgresStore):
+            return PostgresEnd(store.place)
+    raise InvalidInputError("a store in memory has no backup; nothing was written")
+
+
 def _same_place(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> bool:
     one, other = path_of(source), path_of(target)
+    if is_postgres_url(one) or is_postgres_url(other):
+        return one == other
     return os.path.realpath(one) == os.path.realpath(other)

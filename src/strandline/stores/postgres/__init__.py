@@ -11,7 +11,7 @@ from strandline.stores.postgres.place import is_postgres_url
 __all__ = ["is_postgres_url", "open_postgres"]
 
 
-def open_postgres(url: str, *, clock: Clock, entropy: Entropy, create: bool = True) -> Store:
+def open_postgres(url: str, *, clock: Clock, entropy: Entropy, create: bool = True, unfinished: bool = False) -> Store:
     """Open a store on PostgreSQL, as `PostgresStore`.
 
     Raises:
@@ -23,7 +23,7 @@ def open_postgres(url: str, *, clock: Clock, entropy: Entropy, create: bool = Tr
         raise missing_driver() from error
     from strandline.stores.postgres.store import PostgresStore
 
-    return PostgresStore(url, clock=clock, entropy=entropy, create=create)
+    return PostgresStore(url, clock=clock, entropy=entropy, create=create, unfinished=unfinished)
 
 
 def missing_driver() -> StoreUnavailableError:

@@ -16,6 +16,8 @@ from strandline.stores.postgres.errors import map_error
 from strandline.stores.postgres.place import Place
 from strandline.stores.postgres.pool import Connection
 from strandline.stores.postgres.running import APP, OPERATOR, SWEEP
+from strandline.stores.postgres.statements import Statements
+from strandline.stores.sql.transfer import DIGEST_KEY
 
 VERSION_MIN: Final = 150_000
 ROLES: Final = (APP, SWEEP, OPERATOR)
@@ -70,8 +72,8 @@ def grants(place: Place, found: Found) -> str:
 
 def open_schema(
     connection: Connection, place: Place, entropy: Entropy, *, create: bool, migrate: bool, post: bool = False
-) -> bytes:
-    """Bring the schema up to date, if it is not, and return the store's digest key.
+) -> dict[str, bytes]:
+    """Bring the schema up to date, if it is not, and return what store_meta says: a digest key, at least.
 
     Raises:
         StoreUnavailableError: the server is too old, the user may not do what is needed, or it is no store of ours.
@@ -101,7 +103,7 @@ def open_schema(
         while _migrate_once(connection, place, migrations, entropy, post=post):
             pass
         found = Found(connection, place.schema)
-    return _digest_key(connection, place, found)
+    return _meta(connection, place, found)
 
 
 # ------------------------------------------------------------------------------------------ as the application
@@ -121,14 +123,14 @@ def _applied(connection: Connection, place: Place, found: Found) -> dict[int, by
     return dict(rows)  # type: ignore[arg-type]
 
 
-def _digest_key(connection: Connection, place: Place, found: Found) -> bytes:
-    query = f"SELECT value FROM \"{place.schema}\".store_meta WHERE name = 'digest_key'"  # noqa: S608  a checked name
-    rows = _as_app(connection, place, found, query)
-    key = rows[0][0] if rows else None
+def _meta(connection: Connection, place: Place, found: Found) -> dict[str, bytes]:
+    rows = _as_app(connection, place, found, Statements(place.schema).meta)
+    meta: dict[str, bytes] = dict(rows)  # type: ignore[arg-type]
+    key = meta.get(DIGEST_KEY)
     if not isinstance(key, bytes) or len(key) != DIGEST_BYTES:
         where = f"{place.shown}: store_meta"
         raise CorruptRecordError("the store's digest key is missing or damaged", place=where)
-    return key
+    return meta
 
 
 def _not_allowed(place: Place, found: Found, why: str) -> StoreUnavailableError:

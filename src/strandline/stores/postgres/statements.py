@@ -32,6 +32,7 @@ _BYTES: Final = frozenset(
 _TEXTS: Final = frozenset({"kind", "subject", "holder", "state", "lane", "audience"})
 
 LOCKED: Final = " FOR NO KEY UPDATE"
+OPENS: Final = "SELECT set_config('strandline.store', 'open', true)"  # lets store_meta be seen
 _KEY_IS_FREE: Final = (
     " ON CONFLICT (tenant_id, workflow_id, key) WHERE key IS NOT NULL AND abandoned_by IS NULL DO NOTHING"
 )
@@ -45,6 +46,7 @@ class Statements:
         self._texts = {name: _translate(query.text, schema) for name, query in load_queries().items()}
         self._for_many: dict[str, tuple[str, tuple[str, ...]]] = {}
         self.insert_if_free = self._texts["insert_event"] + _KEY_IS_FREE
+        self.meta = f'SELECT name, value FROM "{schema}".store_meta'  # noqa: S608  a checked name
 
     def __getitem__(self, name: str) -> str:
         return self._texts[name]

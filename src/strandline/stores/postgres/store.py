@@ -18,15 +18,16 @@ from strandline.model.lineage import WorkflowHead
 from strandline.ports import Clock, Entropy, Transaction
 from strandline.stores.postgres.errors import map_error, may_begin_again
 from strandline.stores.postgres.migrating import open_schema
-from strandline.stores.postgres.place import read_url
+from strandline.stores.postgres.place import Place, read_url
 from strandline.stores.postgres.pool import Link, Pool
 from strandline.stores.postgres.running import APP, OPERATOR, SWEEP, Running
 from strandline.stores.postgres.session import PostgresSession
-from strandline.stores.postgres.statements import LOCKED, Statements
+from strandline.stores.postgres.statements import LOCKED, OPENS, Statements
 from strandline.stores.sql.due import sweep
 from strandline.stores.sql.log import head_digest
 from strandline.stores.sql.session import UNKNOWN_ID, Row
 from strandline.stores.sql.transaction import SqlTransaction
+from strandline.stores.sql.transfer import COPY_MARK, DIGEST_KEY, refuse_unfinished
 
 Ids = tuple[int, int]  # of tenant and workflow
 _NOBODY: Final = (UNKNOWN_ID, UNKNOWN_ID)
@@ -41,14 +42,25 @@ class PostgresStore:
         entropy: makes the digest key of a new store.
         create: make the store when it is not there.
         migrate: bring it up to date where that is needed; else it is refused.
+        unfinished: open a copy that has not finished, too: for who goes on with it.
 
     Raises:
         InvalidInputError: no such URL.
         StoreUnavailableError: the server can't be reached or is too old, the user may not, or there is no store.
         SchemaVersionError: a newer Strandline wrote it.
+        UnfinishedCopyError: it is a copy that has not finished.
     """
 
-    def __init__(self, url: str, *, clock: Clock, entropy: Entropy, create: bool = True, migrate: bool = True) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        create: bool = True,
+        migrate: bool = True,
+        unfinished: bool = False,
+    ) -> None:
         self._place = read_url(url)
         self._clock = clock
         self._statements = Statements(self._place.schema)
@@ -58,9 +70,12 @@ class PostgresStore:
         try:
             link = self._pool.take()
             try:
-                self._digest_key = open_schema(link.connection, self._place, entropy, create=create, migrate=migrate)
+                meta = open_schema(link.connection, self._place, entropy, create=create, migrate=migrate)
             finally:
                 self._pool.give(link)
+            self._digest_key = meta[DIGEST_KEY]
+            if not unfinished:
+                refuse_unfinished(meta.get(COPY_MARK), self._place.shown)
         except psycopg.Error as error:
             self.close()
             raise map_error(error, self._place) from error
@@ -74,6 +89,11 @@ class PostgresStore:
     @property
     def digest_key(self) -> bytes:
         return self._digest_key
+
+    @property
+    def place(self) -> Place:
+        """Where it is, and how it is spoken to."""
+        return self._place
 
     @property
     def path(self) -> str:
@@ -185,7 +205,16 @@ class PostgresStore:
             }
             running.ask(self._statements["add_workflow"], row)
             workflow_id = self._find_workflow(running, tenant_id, scope)
+            self._check_own(running)
         return tenant_id, workflow_id
+
+    def _check_own(self, running: Running) -> None:
+        """Refuse to add a workflow where the store has become a copy of another one since it was opened."""
+        running.send(OPENS, {})
+        meta: dict[str, bytes] = dict(running.ask(self._statements.meta, {}).fetchall())
+        refuse_unfinished(meta.get(COPY_MARK), self.path)
+        if meta.get(DIGEST_KEY) != self.digest_key:
+            raise StoreUnavailableError(f"{self.path}: another store was copied here", hint="Open the store again.")
 
     def _find_tenant(self, running: Running, name: str) -> int:
         rows = running.ask(self._statements["find_tenant"], {"name": name}).fetchall()
