@@ -78,9 +78,13 @@ class _Rows:
             return self._connection.cursor(binary=True).execute(_text(statement), parameters).fetchall()
 
     def stream(self, statement: str, **parameters: object) -> Iterator[Row]:
+        page = self.rows(f"{statement} LIMIT {COPY_FETCH_ROWS}", **parameters)  # one journey, where few are there
+        yield from page
+        if len(page) < COPY_FETCH_ROWS:
+            return
         self._streams += 1
         with _mapped(self._place), self._connection.cursor(f"copy_{self._streams}", binary=True) as cursor:
-            cursor.execute(_text(statement), parameters)
+            cursor.execute(f"{_text(statement)} OFFSET {COPY_FETCH_ROWS}", parameters)
             while page := cursor.fetchmany(COPY_FETCH_ROWS):
                 yield from page
 

@@ -71,6 +71,12 @@ class Table:
 
 
 @cache
+def filled(tables: tuple[Table, ...]) -> str:
+    """Return the query that says of each table whether it has rows of a workflow: most have none."""
+    return "SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM {table.name} WHERE {BOUND})" for table in tables)  # noqa: S608
+
+
+@cache
 def insert(table: str, columns: tuple[str, ...]) -> str:
     """Return the statement that adds a row."""
     values = ", ".join(f":{name}" for name in columns)
@@ -162,7 +168,7 @@ class Reading(Protocol):
         ...
 
     def stream(self, statement: str, **parameters: object) -> Iterator[Row]:
-        """Run a query and yield its rows, not holding them all; several may be open at once."""
+        """Run a query that gives rows in an order and yield them, not holding them all; several may be open at once."""
         ...
 
 

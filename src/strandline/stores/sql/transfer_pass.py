@@ -14,7 +14,7 @@ from strandline.errors import InvalidInputError
 from strandline.limits import COPY_HEADS_LISTED_MAX, COPY_PAGE_ROWS
 from strandline.model.moving import CopiedHead, HeadState
 from strandline.stores.sql.session import Row
-from strandline.stores.sql.transfer import BOUND, TABLES, Change, Reading, Table, Writing, insert, update
+from strandline.stores.sql.transfer import BOUND, TABLES, Change, Reading, Table, Writing, filled, insert, update
 from strandline.stores.sql.transfer_out import Out, Run
 
 Progress = Callable[[int, int], None]
@@ -143,9 +143,12 @@ class _Pass:
                 return
             self._out.add(insert("workflow", self._heads), {**head, "row_digest": _UNFINISHED})
         alike = bool(held) and held[0][1] == head["row_digest"]
-        for table in TABLES:
-            if not alike or table.change is Change.MOVES:
-                self._copy_table(table, ids, f"workflow {head['name']!r}", fresh=not held)
+        looked_at = tuple(table for table in TABLES if not alike or table.change is Change.MOVES)
+        theirs = _filled(self._source.rows(filled(looked_at), **ids), looked_at)
+        ours = _filled(self._target.rows(filled(looked_at), **ids), looked_at) if held else set()
+        for table in looked_at:
+            if table in theirs or table in ours:
+                self._copy_table(table, ids, f"workflow {head['name']!r}", fresh=table not in ours)
         if not alike and not self._dry:
             changed = tuple(name for name in self._heads if name not in ids)
             self._out.add(update("workflow", changed, ()), head)
@@ -235,6 +238,10 @@ class _Pass:
             if len(listed) < COPY_HEADS_LISTED_MAX:
                 listed.append(compared)
         return count, tuple([*differing, *same][:COPY_HEADS_LISTED_MAX])
+
+
+def _filled(answer: list[Row], tables: Sequence[Table]) -> set[Table]:
+    return {table for table, has_rows in zip(tables, answer[0], strict=True) if has_rows}
 
 
 def _state(row: Sequence[Any]) -> HeadState:
