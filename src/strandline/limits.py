@@ -141,7 +141,6 @@ POSTGRES_CONNECT_TIMEOUT_S: Final = 10.0  # option connect_timeout_s
 POSTGRES_CONNECTION_AGE_S: Final = 3_600.0  # an older connection is replaced before it is used
 POSTGRES_STATEMENT_TIMEOUT_S: Final = 60.0  # option statement_timeout_s; a lock is waited for STORE_BUSY_TIMEOUT_S
 POSTGRES_IDLE_TIMEOUT_S: Final = 120.0  # of a transaction that asks nothing; option idle_timeout_s
-POSTGRES_PREPARED_MAX: Final = 500  # statements that a connection keeps prepared
 POSTGRES_BEGIN_TRIES_MAX: Final = 4  # of a transaction whose connection was dead before its first statement
 POSTGRES_BEGIN_RETRY_S: Final = 0.1  # before the second try; then twice as long each time
 POSTGRES_MIGRATE_TIMEOUT_S: Final = 300.0  # of one migration, and of waiting for another process that migrates

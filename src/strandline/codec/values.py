@@ -68,8 +68,10 @@ def encode_text(text: str, place: str) -> bytes:
 
 
 def storable(text: str, most: int) -> str:
-    """Return untrusted text as it can be kept for a report: lone surrogates as escapes, cut at `most` characters."""
-    return text[:most].encode("utf-8", "backslashreplace").decode()
+    """Return untrusted text as it can be kept for a report: NULs and lone surrogates as escapes, cut at `most`
+    characters.
+    """
+    return text[:most].encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def decode_json(data: bytes, place: str = "JSON") -> Any:  # noqa: ANN401  JSON is what it is

@@ -87,11 +87,11 @@ class ForkLog:
         self.abandon = own.log.abandon
         self.abandoned = own.log.abandoned
 
-    def insert(self, events: Sequence[StoredEvent]) -> None:
+    def insert(self, events: Sequence[StoredEvent], *, may_wait: bool = False) -> None:
         """Add events whose keys neither the fork nor its past holds (I3)."""
         if self._inherited(event.key for event in events if event.key is not None):
             raise KeyTakenError
-        self._own.insert(events)
+        self._own.insert(events, may_wait=may_wait)
 
     def read(self, from_seq: int, through_seq: int) -> Iterator[StoredEvent]:
         """Yield the shared events, then its own."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
@@ -149,10 +148,10 @@ def append(
             "a divergence is accepted as the answer to a case, and never appended", hint=_DIVERGENCE
         )
     refuse_repeated_keys(new)
-    appended: Appended | None = None
-    with contextlib.suppress(KeyTakenError, StaleRevisionError), env.write() as tx:
-        appended = LogWriter(env, tx, expected_revision=expected_revision, basis=basis).add(prepared)
-    if appended is None:
+    try:
+        with env.write() as tx:
+            appended = LogWriter(env, tx, expected_revision=expected_revision, basis=basis).add(prepared, may_wait=True)
+    except (KeyTakenError, StaleRevisionError):
         # Rare, so the probe for keys is kept off the ordinary path (DESIGN §5). A stale revision may be the work of
         # this very batch: sent again after a lost answer, it gets its seqs (I3, I19).
         with env.write() as tx:
@@ -228,8 +227,8 @@ class LogWriter:
         seqs = tuple(known[event.new.key].seq if event.new.key in known else next(added) for event in prepared)
         return Appended(seqs=seqs, revision=self._head.revision, added=len(missing))
 
-    def add(self, prepared: Sequence[PreparedEvent]) -> Appended:
-        """Add all, or none: KeyTakenError when a key is taken."""
+    def add(self, prepared: Sequence[PreparedEvent], *, may_wait: bool = False) -> Appended:
+        """Add all, or none: KeyTakenError when a key is taken; with `may_wait`, it may be when the store commits."""
         tx, head = self._tx, self._head
         texts = dict.fromkeys(ref for event in prepared for ref in (*event.declared, *event.extracted))
         ref_ids = tx.refs.find(list(texts))
@@ -264,7 +263,7 @@ class LogWriter:
             sightings += [(sighting.ref_id, seq, sighting.declared) for sighting in seen]
             ended.extend(step.ended)
             begun.extend(step.begun)
-        tx.log.insert(events)
+        tx.log.insert(events, may_wait=may_wait)
         tx.refs.add(new, head.ref_id + 1, sightings)
         self._head = replace(
             head,

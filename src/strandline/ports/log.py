@@ -25,8 +25,10 @@ class LogFacet(Protocol):
         """Replace the head row."""
         ...
 
-    def insert(self, events: Sequence[StoredEvent]) -> None:
-        """Add events. Raises KeyTakenError, and adds none, when one of the keys is taken."""
+    def insert(self, events: Sequence[StoredEvent], *, may_wait: bool = False) -> None:
+        """Add events. Raises KeyTakenError, and adds none, when one of the keys is taken. With `may_wait` the refusal
+        may come as late as the commit, which then adds nothing at all: it saves a journey to the server.
+        """
         ...
 
     def read(self, from_seq: int, through_seq: int) -> Iterator[StoredEvent]:

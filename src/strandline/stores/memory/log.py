@@ -24,7 +24,7 @@ class MemoryLog(Facet):
     def set_head(self, head: WorkflowHead) -> None:
         self._tables.head.put(self._moment, ONLY, head)
 
-    def insert(self, events: Sequence[StoredEvent]) -> None:
+    def insert(self, events: Sequence[StoredEvent], *, may_wait: bool = False) -> None:
         keys = [event.key for event in events if event.key is not None]
         if len(set(keys)) < len(keys) or self.by_keys(keys):
             raise KeyTakenError

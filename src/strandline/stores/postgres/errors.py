@@ -47,6 +47,7 @@ _TOLD: Final[tuple[tuple[str, str, str], ...]] = (
     ("42501", "the user may not do that",
      "Roles and rights are told by `strandline doctor --store URL`; an administrator grants them."),
     ("42P01", "a table is missing", "The schema is not whole; restore the database from a backup."),
+    ("22021", "a text holds a NUL, which PostgreSQL can't hold", "Take it out, and call again."),
     ("25P02", "the transaction failed before", _AGAIN),
     ("26000", "the server does not know a prepared statement",
      "A pooler stands between: add prepare=off to the URL."),
@@ -75,6 +76,11 @@ def map_error(error: psycopg.Error, place: Place) -> StrandlineError:
         hint = "Check that the server runs and can be reached, then try again."
         return StoreUnavailableError(f"{place.shown}: {said}; {_NOTHING}", hint=hint)
     return StoreUnavailableError(f"{place.shown}: {said}; {_NOTHING}", hint=_DOCTOR)
+
+
+def is_key_taken(error: psycopg.Error) -> bool:
+    """Tell whether an event was refused because of its key (I3)."""
+    return isinstance(error, psycopg.errors.UniqueViolation) and error.diag.constraint_name == "event_key"
 
 
 def is_lost(error: psycopg.Error) -> bool:

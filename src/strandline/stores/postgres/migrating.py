@@ -14,9 +14,9 @@ from strandline.ports import Entropy
 from strandline.stores.migrate import Migration, due, read_migrations
 from strandline.stores.postgres.errors import map_error
 from strandline.stores.postgres.place import Place
-from strandline.stores.postgres.pool import Connection
 from strandline.stores.postgres.running import APP, OPERATOR, SWEEP
 from strandline.stores.postgres.statements import Statements
+from strandline.stores.postgres.wire import Connection
 from strandline.stores.sql.transfer import DIGEST_KEY
 
 VERSION_MIN: Final = 150_000
@@ -124,7 +124,7 @@ def _applied(connection: Connection, place: Place, found: Found) -> dict[int, by
 
 
 def _meta(connection: Connection, place: Place, found: Found) -> dict[str, bytes]:
-    rows = _as_app(connection, place, found, Statements(place.schema).meta)
+    rows = _as_app(connection, place, found, Statements(place.schema).meta.text)
     meta: dict[str, bytes] = dict(rows)  # type: ignore[arg-type]
     key = meta.get(DIGEST_KEY)
     if not isinstance(key, bytes) or len(key) != DIGEST_BYTES:

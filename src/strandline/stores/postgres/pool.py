@@ -14,20 +14,17 @@ from typing import Final
 
 import psycopg
 from psycopg.pq import TransactionStatus
-from psycopg.rows import TupleRow
-from psycopg.types.array import ListBinaryDumper
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 
 from strandline.errors import InvalidInputError, StoreUnavailableError
 from strandline.limits import (
     POSTGRES_CONNECTION_AGE_S,
-    POSTGRES_PREPARED_MAX,
     STORE_BUSY_TIMEOUT_S,
 )
 from strandline.ports import Clock
 from strandline.stores.postgres.place import Place
+from strandline.stores.postgres.wire import Connection, Wire
 
-Connection = psycopg.Connection[TupleRow]
 _INHERITED: list[object] = []  # connections of a parent process: their end would end the parent's
 _LIBPQ: Final = {  # a server that went away without a word is noticed; the URL may say otherwise
     "application_name": "strandline",
@@ -39,8 +36,7 @@ _LIBPQ: Final = {  # a server that went away without a word is noticed; the URL 
 
 
 def connect(place: Place) -> Connection:
-    """Make a connection. It begins no transaction by itself, and sends whole numbers as 64 bits whatever their size:
-    so each statement is prepared once.
+    """Make a connection. It begins no transaction by itself, and sends whole numbers as 64 bits whatever their size.
 
     Raises:
         InvalidInputError: libpq can't read the URL.
@@ -53,10 +49,8 @@ def connect(place: Place) -> Connection:
     options = _LIBPQ | {"connect_timeout": max(2, round(place.connect_timeout_s))} | told | {"client_encoding": "utf8"}
     connection: Connection = psycopg.connect(**options, autocommit=True)  # type: ignore[arg-type]
     connection.prepare_threshold = 0 if place.prepare else None
-    connection.prepared_max = POSTGRES_PREPARED_MAX
     connection.adapters.register_dumper(int, Int8Dumper)
     connection.adapters.register_dumper(int, Int8BinaryDumper)  # the last one is used where either would do
-    connection.adapters.register_dumper(list, ListBinaryDumper)
     return connection
 
 
@@ -64,7 +58,7 @@ def connect(place: Place) -> Connection:
 class Link:
     """A connection, and when it was made."""
 
-    connection: Connection
+    wire: Wire
     born_s: float
 
 
@@ -100,7 +94,7 @@ class Pool:
             hint = "End transactions sooner, use fewer threads, or raise pool in the URL."
             raise StoreUnavailableError(f"{self._place.shown}: {what}; nothing was written", hint=hint)
         try:
-            return self._free_one() or Link(connect(self._place), self._clock.monotonic_s())
+            return self._free_one() or self._new_one()
         except BaseException:
             self._slots.release()
             raise
@@ -112,16 +106,20 @@ class Pool:
                 if not self._free:
                     return None
                 link = self._free.pop()
-            if not link.connection.closed and now_s - link.born_s < POSTGRES_CONNECTION_AGE_S:
+            if not link.wire.connection.closed and now_s - link.born_s < POSTGRES_CONNECTION_AGE_S:
                 return link
-            link.connection.close()
+            link.wire.connection.close()
+
+    def _new_one(self) -> Link:
+        wire = Wire(connect(self._place), prepare=self._place.prepare)
+        return Link(wire, self._clock.monotonic_s())
 
     def give(self, link: Link) -> None:
         """Take a connection back; one that is broken, or in the middle of something, is closed."""
         if os.getpid() != self._process:
             _INHERITED.append(link)
             return
-        connection = link.connection
+        connection = link.wire.connection
         idle = not connection.closed and connection.info.transaction_status is TransactionStatus.IDLE
         with self._lock:
             kept = idle and not self._closed
@@ -136,7 +134,7 @@ class Pool:
         with self._lock:
             free, self._free = self._free, []
         for link in free:
-            link.connection.close()
+            link.wire.connection.close()
 
     def close(self) -> None:
         """Close the free connections, and each other one when it is given back."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeVar
 
 import psycopg
 
@@ -20,15 +20,17 @@ from strandline.stores.postgres.errors import map_error, may_begin_again
 from strandline.stores.postgres.migrating import open_schema
 from strandline.stores.postgres.place import Place, read_url
 from strandline.stores.postgres.pool import Link, Pool
+from strandline.stores.postgres.problems import find_problems
 from strandline.stores.postgres.running import APP, OPERATOR, SWEEP, Running
 from strandline.stores.postgres.session import PostgresSession
-from strandline.stores.postgres.statements import LOCKED, OPENS, Statements
+from strandline.stores.postgres.statements import OPENS, Statements
 from strandline.stores.sql.due import sweep
 from strandline.stores.sql.log import head_digest
 from strandline.stores.sql.session import UNKNOWN_ID, Row
 from strandline.stores.sql.transaction import SqlTransaction
 from strandline.stores.sql.transfer import COPY_MARK, DIGEST_KEY, refuse_unfinished
 
+T = TypeVar("T")
 Ids = tuple[int, int]  # of tenant and workflow
 _NOBODY: Final = (UNKNOWN_ID, UNKNOWN_ID)
 
@@ -70,7 +72,7 @@ class PostgresStore:
         try:
             link = self._pool.take()
             try:
-                meta = open_schema(link.connection, self._place, entropy, create=create, migrate=migrate)
+                meta = open_schema(link.wire.connection, self._place, entropy, create=create, migrate=migrate)
             finally:
                 self._pool.give(link)
             self._digest_key = meta[DIGEST_KEY]
@@ -104,9 +106,8 @@ class PostgresStore:
     @contextmanager
     def read(self, scope: Scope) -> Iterator[Transaction]:
         """Open one snapshot."""
-        with self._transaction(scope, writes=False) as (running, session):
+        with self._transaction(scope, writes=False) as (_, session):
             yield SqlTransaction(session, scope)
-            running.roll_back()
 
     @contextmanager
     def write(self, scope: Scope, *, joins: bool = True) -> Iterator[Transaction]:
@@ -128,25 +129,31 @@ class PostgresStore:
 
     @contextmanager
     def _transaction(self, scope: Scope, *, writes: bool) -> Iterator[tuple[Running, PostgresSession]]:
-        link, running, session = self._begin(scope, writes=writes)
+        with self._running(lambda running: self._opened(running, scope), writes=writes) as found:
+            yield found
+
+    @contextmanager
+    def _running(self, begin: Callable[[Running], T], *, writes: bool) -> Iterator[tuple[Running, T]]:
+        """Run a transaction, with what its beginning gave. A connection of the pool may have died since it was used
+        last, and a server may be restarting: as long as nothing was done it is tried again, POSTGRES_BEGIN_TRIES_MAX
+        times in all.
+        """
+        link, running, begun = self._begin(begin, writes=writes)
         try:
-            yield running, session
+            yield running, begun
         finally:
-            running.roll_back()
+            running.end()
             self._give(link)
 
-    def _begin(self, scope: Scope, *, writes: bool) -> tuple[Link, Running, PostgresSession]:
-        """Begin a transaction. A connection of the pool may have died since it was used last, and a server may be
-        restarting: nothing was done yet, so it is tried again, POSTGRES_BEGIN_TRIES_MAX times in all.
-        """
+    def _begin(self, begin: Callable[[Running], T], *, writes: bool) -> tuple[Link, Running, T]:
         for number in range(POSTGRES_BEGIN_TRIES_MAX):
             try:
                 link = self._pool.take()
-                running = Running(link.connection, self._place, writes=writes)
+                running = Running(link.wire, self._place, writes=writes)
                 try:
-                    return link, running, self._opened(running, scope)
+                    return link, running, begin(running)
                 except BaseException:
-                    running.roll_back()
+                    running.end()
                     self._give(link)
                     raise
             except psycopg.Error as error:
@@ -157,7 +164,7 @@ class PostgresStore:
 
     def _give(self, link: Link) -> None:
         """Give a connection back. Where it broke, the others may have broken, too, and the data may be another's."""
-        if link.connection.closed:
+        if link.wire.connection.closed:
             self._pool.forget_free()
             self._ids.clear()
         self._pool.give(link)
@@ -179,8 +186,8 @@ class PostgresStore:
         return PostgresSession(running, self._statements, self.digest_key, ids, head)
 
     def _head(self, running: Running, ids: Ids) -> list[Row]:
-        text = self._statements["head"] + (LOCKED if running.writes else "")
-        return running.ask(text, {"tenant_id": ids[0], "workflow_id": ids[1]}).fetchall()
+        statement = self._statements.locked_head if running.writes else self._statements["head"]
+        return running.ask(statement, {"tenant_id": ids[0], "workflow_id": ids[1]}).rows
 
     def _find(self, running: Running, scope: Scope) -> Ids:
         tenant_id = self._find_tenant(running, scope.tenant)
@@ -211,13 +218,13 @@ class PostgresStore:
     def _check_own(self, running: Running) -> None:
         """Refuse to add a workflow where the store has become a copy of another one since it was opened."""
         running.send(OPENS, {})
-        meta: dict[str, bytes] = dict(running.ask(self._statements.meta, {}).fetchall())
+        meta: dict[str, bytes] = dict(running.ask(self._statements.meta, {}).rows)
         refuse_unfinished(meta.get(COPY_MARK), self.path)
         if meta.get(DIGEST_KEY) != self.digest_key:
             raise StoreUnavailableError(f"{self.path}: another store was copied here", hint="Open the store again.")
 
     def _find_tenant(self, running: Running, name: str) -> int:
-        rows = running.ask(self._statements["find_tenant"], {"name": name}).fetchall()
+        rows = running.ask(self._statements["find_tenant"], {"name": name}).rows
         if not rows:
             return UNKNOWN_ID
         running.turn_to(rows[0][0])
@@ -225,7 +232,7 @@ class PostgresStore:
 
     def _find_workflow(self, running: Running, tenant_id: int, scope: Scope) -> int:
         row = {"tenant_id": tenant_id, "name": scope.workflow}
-        rows = running.ask(self._statements["find_workflow"], row).fetchall()
+        rows = running.ask(self._statements["find_workflow"], row).rows
         return int(rows[0][0]) if rows else UNKNOWN_ID
 
     def _remember(self, scope: Scope, ids: Ids) -> None:
@@ -239,39 +246,32 @@ class PostgresStore:
 
     def scopes(self, tenant: str | None = None) -> list[Scope]:
         """Return the workflows, of one tenant or, as strandline_operator, of all."""
-        with self._looking(tenant) as running:
+
+        def ask(running: Running) -> list[Row]:
+            running.begin(tenant=tenant or "", role=APP if tenant is not None else OPERATOR)
             if tenant is not None and self._find_tenant(running, tenant) == UNKNOWN_ID:
                 return []
-            rows = running.ask(self._statements["scopes"], {"tenant": tenant}).fetchall()
-        return [Scope(tenant=name, workflow=workflow) for name, workflow in rows]
+            return running.ask(self._statements["scopes"], {"tenant": tenant}).rows
+
+        with self._running(ask, writes=False) as (_, rows):
+            return [Scope(tenant=name, workflow=workflow) for name, workflow in rows]
 
     def due(self, now_us: int, limit: int, per_tenant: int) -> list[DueKey]:
         """Return due compactions of all tenants, who take turns; as strandline_sweep, which sees nothing else."""
-        with self._looking(None, of_all=SWEEP) as running:
 
-            def ask(query: str, **parameters: object) -> list[Row]:
-                return running.ask(self._statements[query], parameters).fetchall()
+        def ask(running: Running) -> list[DueKey]:
+            running.begin(role=SWEEP)
+            return sweep(
+                lambda query, **values: running.ask(self._statements[query], values).rows, now_us, limit, per_tenant
+            )
 
-            return sweep(ask, now_us, limit, per_tenant)
-
-    @contextmanager
-    def _looking(self, tenant: str | None, *, of_all: str = OPERATOR) -> Iterator[Running]:
-        """Open a snapshot of one tenant, or of all, as a role that may look at all."""
-        try:
-            link = self._pool.take()
-            running = Running(link.connection, self._place, writes=False)
-            try:
-                running.begin(tenant=tenant or "", role=APP if tenant is not None else of_all)
-                yield running
-            finally:
-                running.roll_back()
-                self._give(link)
-        except psycopg.Error as error:
-            raise map_error(error, self._place) from error
+        with self._running(ask, writes=False) as (_, found):
+            return found
 
     def problems(self) -> list[str]:
-        """Return what the server itself knows to be wrong."""
-        return []
+        """Return what the server knows to be wrong with the schema's tables, their indexes, keys and row security."""
+        with self._running(lambda running: find_problems(running, self._place.schema), writes=False) as (_, found):
+            return found
 
     def close(self) -> None:
         """Close all connections; calling it again does nothing."""

@@ -17,8 +17,9 @@ from strandline.errors import InvalidInputError, OutcomeUnknownError
 from strandline.limits import COPY_FETCH_ROWS
 from strandline.stores.postgres.errors import map_error
 from strandline.stores.postgres.place import Place
-from strandline.stores.postgres.pool import Connection, connect
+from strandline.stores.postgres.pool import connect
 from strandline.stores.postgres.running import APP, OPERATOR
+from strandline.stores.postgres.wire import Connection
 from strandline.stores.sql.session import Row
 
 _PARAMETER: Final = re.compile(r"(?<!:):([a-z_]+)")

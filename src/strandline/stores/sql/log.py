@@ -58,10 +58,12 @@ class SqlLog:
         self._head = head
         self._rewound = head.branch > 0
 
-    def insert(self, events: Sequence[StoredEvent]) -> None:
-        self._session.insert_events([_to_row(event) for event in events])
+    def insert(self, events: Sequence[StoredEvent], *, may_wait: bool = False) -> None:
+        self._session.insert_events([_to_row(event) for event in events], may_wait=may_wait)
 
     def read(self, from_seq: int, through_seq: int) -> Iterator[StoredEvent]:
+        if self._rewound:
+            self._known_ranges()
         rows = self._session.stream("read_events", from_seq=from_seq, through_seq=through_seq)
         return (self._to_event(row) for row in rows)
 
@@ -74,21 +76,33 @@ class SqlLog:
         return StoredEvent(seq, None if key is None else unpack_key(key), record, body, salt, digest, chain)
 
     def _check_mark(self, seq: int, abandoned_by: int | None) -> None:
-        """Check the mark by which the key of an event is free against the ranges of the rewinds."""
+        """Check the mark by which the key of an event is free against the ranges of the rewinds. Those were read before
+        the event was; of a relative that is not locked a rewind may have been committed since, which is looked up.
+        """
+        known = self._known_ranges()
+        if _branch_of(known, seq) != abandoned_by:
+            self._ranges = self.abandoned()
+            if abandoned_by is None or _branch_of(self._ranges, seq) != abandoned_by:
+                place = f"event {seq} of {self._workflow!r}"
+                raise CorruptRecordError("its mark is not that of the rewinds", place=place)
+
+    def _known_ranges(self) -> list[AbandonedRange]:
         if self._ranges is None:
             self._ranges = self.abandoned()
-        branches = (left.branch for left in self._ranges if left.from_seq <= seq <= left.through_seq)
-        if next(branches, None) != abandoned_by:
-            raise CorruptRecordError("its mark is not that of the rewinds", place=f"event {seq} of {self._workflow!r}")
+        return self._ranges
 
     def by_keys(self, keys: Sequence[str]) -> dict[str, StoredEvent]:
         found = {}
+        if self._rewound:
+            self._known_ranges()
         for key in keys:
             for row in self._session.rows("event_by_key", key=pack_key(key)):
                 found[key] = self._to_event(row)
         return found
 
     def key_holders(self, key: str) -> list[StoredEvent]:
+        if self._rewound:
+            self._known_ranges()
         return [self._to_event(row) for row in sorted(self._session.rows("key_holders", key=pack_key(key)))]
 
     def abandon(self, abandoned: AbandonedRange) -> None:
@@ -109,6 +123,11 @@ class SqlLog:
     def count(self) -> int:
         count: int = self._session.rows("count_events")[0][0]
         return count
+
+
+def _branch_of(ranges: Sequence[AbandonedRange], seq: int) -> int | None:
+    """Return the branch that began by leaving an event, or None."""
+    return next((left.branch for left in ranges if left.from_seq <= seq <= left.through_seq), None)
 
 
 def _to_row(event: StoredEvent) -> Row:

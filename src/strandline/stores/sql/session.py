@@ -44,8 +44,8 @@ class Session(Protocol):
         """
         ...
 
-    def insert_events(self, rows: Sequence[Sequence[object]]) -> None:
-        """Insert events as one. Raises KeyTakenError, with nothing inserted, when a key is taken."""
+    def insert_events(self, rows: Sequence[Sequence[object]], *, may_wait: bool) -> None:
+        """Insert events as one, as `LogFacet.insert`."""
         ...
 
 

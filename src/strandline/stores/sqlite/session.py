@@ -125,7 +125,7 @@ class SqliteSession:
             if values:
                 self._connection.executemany(_numbered(query), values)
 
-    def insert_events(self, rows: Sequence[Sequence[object]]) -> None:
+    def insert_events(self, rows: Sequence[Sequence[object]], *, may_wait: bool) -> None:
         several = len(rows) > 1  # a single statement is all or nothing by itself
         with self._guarded():
             if several:

@@ -1,0 +1,520 @@
+"""What is PostgreSQL's own in its store: rights, row security, triggers, many starts at once, connections that die.
+
+Laws: I21 (a tenant sees its own rows, whatever a statement forgot), I1 (events stay), I2 and I19 (a commit whose answer
+was lost is told as unknown, and reading says what became of it), C26.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+
+import strandline
+from strandline.errors import CorruptRecordError, OutcomeUnknownError, SchemaVersionError, StoreUnavailableError
+from strandline.model.ids import Scope
+from strandline.model.lineage import AbandonedRange
+from strandline.stores.postgres.store import PostgresStore
+from strandline.system import SystemClock, SystemEntropy
+from strandline.testing import FixedClock, SeededEntropy
+from strandline.testing.conformance.stage import append
+
+SCOPE = Scope(tenant="acme", workflow="w")
+WAIT_S = 60
+AS_APP = "SELECT set_config('role', 'strandline_app', true)"
+
+
+def open_store(url, **options):
+    return PostgresStore(url, clock=FixedClock(), entropy=SeededEntropy(1), **options)
+
+
+@contextmanager
+def connected(url):
+    with closing(psycopg.connect(url, autocommit=True)) as connection:
+        yield connection
+
+
+def tables(connection):
+    query = "SELECT relname FROM pg_class WHERE relnamespace = 'strandline'::regnamespace AND relkind IN ('r', 'p')"
+    return sorted(name for (name,) in connection.execute(query))
+
+
+def as_user(url, user):
+    """Return the URL for another user."""
+    host = urlsplit(url).netloc.rpartition("@")[2]
+    return f"postgresql://{user}@{host}{urlsplit(url).path}"
+
+
+def as_app(connection, *statements):
+    """Run statements as the role of every transaction, in one of its own; a pair has parameters."""
+    with connection.transaction():
+        connection.execute(AS_APP)
+        for statement in statements:
+            connection.execute(*(statement if isinstance(statement, tuple) else (statement,)))
+
+
+def append_and_die(store, url, *, ask):
+    """Append, end the connection in the middle of the transaction, and go on: with a question, or with the commit."""
+    with store.write(SCOPE) as tx:
+        append(tx)
+        kill_others(url)
+        if ask:
+            tx.log.count()
+
+
+def append_and_fail(store):
+    """Append, let a statement fail, and commit all the same."""
+    with store.write(SCOPE) as tx:
+        append(tx)
+        with pytest.raises(StoreUnavailableError):
+            tx.log._session.rows("sightings", ref_id=1, through_seq=1, limit=-1)
+
+
+def kill_others(url):
+    """End the stores' connections to the database, and wait until they are gone."""
+    with connected(url) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND application_name = 'strandline'"
+        )
+
+
+# ------------------------------------------------------------------------------------------ row security (I21)
+
+
+def test_every_table_is_bound_to_its_tenant_also_for_its_owner(postgres_store_url):
+    with connected(postgres_store_url) as connection:
+        rows = connection.execute(
+            "SELECT relname, relrowsecurity, relforcerowsecurity,"
+            " (SELECT count(*) FROM pg_policies p WHERE p.schemaname = 'strandline' AND p.tablename = relname"
+            "    AND p.policyname = 'bound' AND qual IS NOT NULL AND with_check IS NOT NULL)"
+            " FROM pg_class WHERE relnamespace = 'strandline'::regnamespace AND relkind IN ('r', 'p')"
+        ).fetchall()
+    assert len(rows) > 20
+    assert [row for row in rows if row[1:] != (True, True, 1)] == []
+
+
+@pytest.mark.parametrize("setting", ["", "9999"])
+def test_without_a_tenant_nothing_is_seen_and_nothing_is_written(postgres_store_url, setting):
+    with closing(open_store(postgres_store_url)) as store, store.write(SCOPE) as tx:
+        append(tx)
+    with connected(postgres_store_url) as connection:
+        for table in tables(connection):
+            name = sql.Identifier("strandline", table)
+            with connection.transaction():
+                connection.execute(AS_APP)
+                if setting:
+                    connection.execute("SELECT set_config('strandline.tenant_id', %s, true)", (setting,))
+                count = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(name)).fetchone()
+            assert count == (0,), table
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            as_app(connection, "INSERT INTO strandline.tenant (name) VALUES ('umbrella')")
+
+
+def test_another_tenants_rows_can_not_be_written(postgres_store_url):
+    with closing(open_store(postgres_store_url)) as store:
+        for tenant in ("acme", "umbrella"):
+            with store.write(Scope(tenant=tenant, workflow="w")) as tx:
+                append(tx)
+    with connected(postgres_store_url) as connection:
+        ids = dict(connection.execute("SELECT name, tenant_id FROM strandline.tenant").fetchall())
+        as_acme = ("SELECT set_config('strandline.tenant_id', %s, true)", (str(ids["acme"]),))
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            as_app(connection, as_acme, ("UPDATE strandline.workflow SET tenant_id = %s", (ids["umbrella"],)))
+        with connection.transaction():
+            connection.execute(AS_APP)
+            connection.execute(*as_acme)
+            changed = connection.execute(
+                "UPDATE strandline.workflow SET revision = 9 WHERE tenant_id = %s", (ids["umbrella"],)
+            )
+            assert changed.rowcount == 0
+
+
+@pytest.mark.parametrize("statement", ["UPDATE strandline.event SET record = ''", "DELETE FROM strandline.event",
+                                       "TRUNCATE strandline.event CASCADE"])  # fmt: skip
+def test_events_are_never_changed_not_even_by_a_superuser(postgres_store_url, statement):
+    """I1: outside of an erasure and a rewind."""
+    with closing(open_store(postgres_store_url)) as store, store.write(SCOPE) as tx:
+        append(tx)
+    with connected(postgres_store_url) as connection, pytest.raises(psycopg.errors.IntegrityConstraintViolation):
+        connection.execute(statement)
+
+
+def test_the_application_may_not_delete(postgres_store_url):
+    open_store(postgres_store_url).close()
+    with connected(postgres_store_url) as connection:
+        for statement in ("DELETE FROM strandline.event", "TRUNCATE strandline.lineage",
+                          "UPDATE strandline.store_meta SET value = ''"):  # fmt: skip
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                as_app(connection, statement)
+
+
+# ------------------------------------------------------------------------------------------ rights
+
+
+@pytest.fixture
+def users(postgres_url):
+    """Give a maker of users, who go with the test."""
+    made = []
+
+    def make(options, *grants):
+        name = f"u{os.getpid()}_{len(made)}_{os.urandom(3).hex()}"
+        with connected(postgres_url) as connection:
+            connection.execute(f"CREATE ROLE {name} LOGIN {options}")
+            made.append(name)
+            for grant in grants:
+                connection.execute(grant.format(user=name))
+        return as_user(postgres_url, name)
+
+    yield make
+    with connected(postgres_url) as connection:
+        for name in made:
+            connection.execute(f"DROP OWNED BY {name} CASCADE")
+            connection.execute(f"DROP ROLE {name}")
+
+
+def test_a_user_who_may_nothing_is_told_what_an_administrator_runs(users, postgres_url):
+    with pytest.raises(StoreUnavailableError) as refused:
+        open_store(users(""))
+    assert "GRANT" in refused.value.hint or "CREATE ROLE" in refused.value.hint
+    told = refused.value.hint.partition(": ")[2]
+    with connected(postgres_url) as connection:
+        connection.execute(told)  # can be run as it stands
+
+
+def test_what_is_told_is_enough(users, postgres_url):
+    url = users("")
+    with pytest.raises(StoreUnavailableError) as refused:
+        open_store(url)
+    with connected(postgres_url) as connection:
+        connection.execute(refused.value.hint.partition(": ")[2])
+    with closing(open_store(url)) as store, store.write(SCOPE) as tx:
+        append(tx)
+
+
+def test_a_user_who_is_no_superuser_makes_the_store(users, postgres_url):
+    database = urlsplit(postgres_url).path[1:]
+    url = users("CREATEROLE", f'GRANT CREATE ON DATABASE "{database}" TO {{user}}')
+    with connected(postgres_url) as connection:  # roles are the server's: another test may have made them
+        user = urlsplit(url).username
+        for role in ("strandline_app", "strandline_sweep", "strandline_operator"):
+            if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone():
+                connection.execute(f"GRANT {role} TO {user} WITH ADMIN OPTION")
+    with closing(open_store(url)) as store:
+        with store.write(SCOPE) as tx:
+            append(tx)
+        assert store.scopes() == [SCOPE]
+        assert store.scopes("acme") == [SCOPE]
+
+
+def test_a_user_who_may_not_migrate_opens_what_is_up_to_date(users, postgres_url):
+    open_store(postgres_url).close()
+    url = users("", "GRANT strandline_app TO {user}")
+    with closing(open_store(url)) as store:
+        with store.write(SCOPE) as tx:
+            append(tx)
+        with store.read(SCOPE) as tx:
+            assert tx.log.count() == 1
+        with pytest.raises(StoreUnavailableError) as refused:
+            store.scopes()
+        assert "strandline_operator" in str(refused.value)
+
+
+# ------------------------------------------------------------------------------------------ migrations
+
+
+def open_and_close(url):
+    open_store(url).close()
+
+
+def test_ten_processes_may_start_at_once(postgres_url):
+    spawn = multiprocessing.get_context("spawn")
+    with spawn.Pool(3) as pool:
+        pool.map_async(open_and_close, [postgres_url] * 10).get(WAIT_S)
+    with ThreadPoolExecutor(8) as pool:
+        keys = set(pool.map(lambda _: open_key(postgres_url), range(8)))
+    assert len(keys) == 1
+
+
+def open_key(url):
+    with closing(PostgresStore(url, clock=SystemClock(), entropy=SystemEntropy())) as store:
+        return store.digest_key
+
+
+def test_of_many_threads_that_start_at_once_one_makes_the_store(postgres_url):
+    gate = threading.Barrier(8)
+
+    def start(_):
+        gate.wait()
+        return open_key(postgres_url)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(start, range(8)))) == 1
+
+
+def test_a_newer_schema_is_refused(postgres_url):
+    open_store(postgres_url).close()
+    with connected(postgres_url) as connection:
+        connection.execute("INSERT INTO strandline.schema_migration VALUES (9999, '\\x00')")
+    with pytest.raises(SchemaVersionError):
+        open_store(postgres_url)
+
+
+def test_what_is_another_programs_is_left_alone(postgres_url):
+    with connected(postgres_url) as connection:
+        connection.execute(
+            "CREATE TABLE public.theirs (id int); CREATE SCHEMA strandline; CREATE TABLE strandline.x ()"
+        )
+    with pytest.raises(StoreUnavailableError, match="another program"):
+        open_store(postgres_url)
+    with closing(open_store(f"{postgres_url}?schema=agents")) as store, store.write(SCOPE) as tx:
+        append(tx)
+    with connected(postgres_url) as connection:
+        assert tables(connection) == ["x"]
+        left = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone()
+        assert left == (1,)
+
+
+def test_create_false_makes_nothing(postgres_url):
+    with pytest.raises(StoreUnavailableError, match="no such store"):
+        strandline.open(postgres_url, create=False)
+    with connected(postgres_url) as connection:
+        assert connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'strandline'").fetchone() is None
+
+
+# ------------------------------------------------------------------------------------------ connections that die
+
+
+def test_a_connection_that_died_in_the_pool_is_replaced(postgres_store_url):
+    with closing(open_store(postgres_store_url)) as store:
+        with store.write(SCOPE) as tx:
+            append(tx)
+        kill_others(postgres_store_url)
+        with store.read(SCOPE) as tx:
+            assert tx.log.count() == 1
+        kill_others(postgres_store_url)
+        with store.write(SCOPE) as tx:
+            append(tx)
+            assert tx.log.count() == 2
+        kill_others(postgres_store_url)
+        assert store.scopes() == [SCOPE]
+
+
+def test_a_connection_that_dies_within_a_write_is_told_and_nothing_was_written(postgres_store_url):
+    with closing(open_store(postgres_store_url)) as store:
+        with pytest.raises(StoreUnavailableError, match="nothing was written"):
+            append_and_die(store, postgres_store_url, ask=True)
+        with store.write(SCOPE) as tx:
+            assert tx.log.count() == 0
+
+
+def test_a_connection_that_dies_before_the_commit_is_answered_is_of_unknown_outcome(postgres_store_url):
+    """I19: nobody can tell from the error; reading tells."""
+    with closing(open_store(postgres_store_url)) as store:
+        with pytest.raises(OutcomeUnknownError):
+            append_and_die(store, postgres_store_url, ask=False)
+        with store.read(SCOPE) as tx:
+            assert tx.log.count() == 0
+
+
+def test_a_commit_whose_answer_is_lost_is_found_by_its_keys(postgres_store_url, monkeypatch):
+    """I3, I19: the append that is sent again gets the seqs of the first."""
+    from strandline.stores.postgres.wire import Wire
+
+    db = strandline.open(postgres_store_url)
+    wf = db.tenant("acme").workflow("w")
+    events = [strandline.message("user", "hello", key="k-1")]
+    ask = Wire.ask
+
+    def lose(self, questions):
+        answer = ask(self, questions)
+        if questions[-1][0].text == "COMMIT":
+            monkeypatch.setattr(Wire, "ask", ask)
+            self.connection.close()
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+        return answer
+
+    monkeypatch.setattr(Wire, "ask", lose)
+    with pytest.raises(OutcomeUnknownError):
+        wf.append(events)
+    assert wf.append(events).seqs == (1,)
+    assert wf.basis().revision == 1
+    db.close()
+
+
+def test_a_commit_of_a_failed_transaction_is_no_commit(postgres_store_url):
+    """I2: PostgreSQL answers ROLLBACK to it, and no error."""
+    with closing(open_store(postgres_store_url)) as store:
+        with pytest.raises(StoreUnavailableError, match="nothing was written"):
+            append_and_fail(store)
+        with store.read(SCOPE) as tx:
+            assert tx.log.count() == 0
+
+
+def test_a_lock_is_waited_for_no_longer_than_it_says(postgres_store_url):
+    with (
+        closing(open_store(postgres_store_url)) as store,
+        closing(open_store(f"{postgres_store_url}?lock_timeout_s=0.1")) as other,
+    ):
+        with store.write(SCOPE) as tx:
+            append(tx)
+        with store.write(SCOPE), pytest.raises(StoreUnavailableError, match="held the lock"), other.write(SCOPE):
+            pass
+
+
+def test_a_write_inside_a_write_of_the_same_thread_is_refused_at_once(postgres_store_url):
+    refused = pytest.raises(StoreUnavailableError, match="already")
+    with closing(open_store(postgres_store_url)) as store, store.write(SCOPE), refused, store.write(SCOPE):
+        pass
+
+
+def test_the_pool_is_no_larger_than_it_says(postgres_store_url):
+    with closing(open_store(f"{postgres_store_url}?pool=2")) as store:
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(lambda n: append_to(store, n), range(24)))
+        with connected(postgres_store_url) as connection:
+            count = connection.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                " AND application_name = 'strandline'"
+            ).fetchone()
+        assert count[0] <= 2
+
+
+def append_to(store, number):
+    with store.write(Scope(tenant="acme", workflow=f"w{number % 4}")) as tx:
+        append(tx, 1, f"{number}-")
+
+
+def test_a_forked_child_makes_connections_of_its_own(postgres_store_url):
+    with closing(open_store(postgres_store_url)) as store:
+        with store.write(SCOPE) as tx:
+            append(tx, 1, "parent-")
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                with store.write(SCOPE) as tx:
+                    append(tx, 1, "child-")
+                store.close()
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+        with store.write(SCOPE) as tx:
+            append(tx, 1, "after-")
+            assert tx.log.count() == 3
+
+
+def test_a_cut_off_process_leaves_no_lock(postgres_store_url):
+    with closing(open_store(postgres_store_url)) as store, store.write(SCOPE) as tx:
+        append(tx)
+    child = os.fork()
+    if child == 0:
+        with open_store(postgres_store_url).write(SCOPE) as tx:
+            append(tx)
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    with closing(open_store(postgres_store_url)) as store, store.write(SCOPE) as tx:
+        assert tx.log.count() == 1
+
+
+def test_a_server_that_only_reads_is_told(postgres_url):
+    """A failover: the connection is fine, and this server is not the one that writes."""
+    open_store(postgres_url).close()
+    with connected(postgres_url) as connection:
+        name = sql.Identifier(urlsplit(postgres_url).path[1:])
+        connection.execute(sql.SQL("ALTER DATABASE {} SET default_transaction_read_only = on").format(name))
+    with closing(open_store(postgres_url)) as store:
+        with store.read(SCOPE) as tx:
+            assert tx.log.count() == 0
+        with pytest.raises(StoreUnavailableError, match="only reads") as refused, store.write(SCOPE):
+            pass
+        assert "read-write" in refused.value.hint
+
+
+def test_long_reads_come_in_pages(postgres_store_url):
+    with closing(open_store(postgres_store_url)) as store:
+        with store.write(SCOPE) as tx:
+            append(tx, 1_500)
+            assert [event.seq for event in tx.log.read(1, 10_000)] == list(range(1, 1_501))
+        with store.read(SCOPE) as tx:
+            reading = tx.log.read(1, 10_000)
+            assert [next(reading).seq for _ in range(600)] == list(range(1, 601))
+            assert tx.log.count() == 1_500  # another question in between
+            assert [event.seq for event in reading] == list(range(601, 1_501))
+
+
+@pytest.mark.parametrize("prepare", ["on", "off"])
+def test_nothing_of_a_transaction_stays_on_its_connection(postgres_store_url, prepare):
+    """A pooler gives it to somebody else: no role, no tenant, no timeout is left."""
+    with closing(open_store(f"{postgres_store_url}?prepare={prepare}")) as store:
+        with store.write(SCOPE) as tx:
+            append(tx)
+        connection = store._pool._free[-1].wire.connection
+        row = connection.execute(
+            "SELECT current_user, current_setting('strandline.tenant', true), current_setting('statement_timeout')"
+        ).fetchone()
+        assert row == ("postgres", "", "0")
+
+
+# ------------------------------------------------------------------------------------------ families of forks
+
+
+def rewind(store, workflow, branch, from_seq, through_seq):
+    """Leave events behind, as a rewind does."""
+    with store.write(Scope(tenant="acme", workflow=workflow)) as tx:
+        tx.log.abandon(AbandonedRange(branch=branch, from_seq=from_seq, through_seq=through_seq))
+        tx.log.set_head(replace(tx.log.head(), branch=branch))
+
+
+def test_a_parent_that_is_rewound_while_a_fork_reads_it_is_not_taken_for_damaged(postgres_store_url):
+    """I4, ADR 0038: it is read without its lock, each statement as of its own moment."""
+    parent = Scope(tenant="acme", workflow="parent")
+    with closing(open_store(postgres_store_url)) as store:
+        with store.write(parent) as tx:
+            append(tx, 9)
+        rewind(store, "parent", 1, 9, 9)
+        with store.write(Scope(tenant="acme", workflow="fork")) as tx:
+            log = tx.relative("parent").log
+            assert len(list(log.read(1, 9))) == 9
+            rewind(store, "parent", 2, 7, 8)
+            assert len(list(log.read(1, 9))) == 9
+
+
+def test_a_mark_that_no_rewind_made_is_damage(postgres_store_url):
+    """I4."""
+    parent = Scope(tenant="acme", workflow="parent")
+    with closing(open_store(postgres_store_url)) as store:
+        with store.write(parent) as tx:
+            append(tx, 3)
+        with connected(postgres_store_url) as connection:
+            connection.execute("UPDATE strandline.event SET abandoned_by = 5 WHERE seq = 2")
+        with store.read(parent) as tx, pytest.raises(CorruptRecordError, match="mark"):
+            list(tx.log.read(1, 3))
+
+
+def test_who_locks_upward_waits_and_sees_what_the_other_did(postgres_store_url):
+    """ADR 0038: a fork that takes its parent's lock waits for who holds it, and then reads what that one committed."""
+    with closing(open_store(postgres_store_url)) as store, ThreadPoolExecutor(1) as pool:
+        with store.write(Scope(tenant="acme", workflow="parent")) as tx:
+            append(tx, 1, "first-")
+        held = threading.Event()
+
+        def count_from_fork():
+            with store.write(Scope(tenant="acme", workflow="fork")) as tx:
+                assert tx.relative("parent").log.head().revision == 1  # not locked: it does not wait
+                held.set()
+                return tx.relative("parent", locked=True).log.head().revision
+
+        with store.write(Scope(tenant="acme", workflow="parent")) as tx:
+            append(tx, 1, "second-")
+            waiting = pool.submit(count_from_fork)
+            assert held.wait(WAIT_S)
+        assert waiting.result(WAIT_S) == 2
