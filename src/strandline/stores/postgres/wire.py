@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
 import psycopg
@@ -71,6 +72,7 @@ class Wire:
         self.connection = connection
         self._prepare = prepare
         self._names: dict[str, bytes] = {}
+        self._numbers = count(1)
         self._loader = Transformer(connection)
 
     def ask(self, questions: Sequence[Question]) -> Answer:
@@ -96,32 +98,36 @@ class Wire:
 
     def _exchange(self, pgconn: PGconn, questions: Sequence[Question]) -> PQGen[PGresult]:
         pgconn.enter_pipeline_mode()
-        prepared: dict[str, bytes] = {}  # by this exchange
+        sent: list[tuple[str, bytes] | None] = []  # of each message that is answered: what it prepares, and its name
         for statement, values in questions:
-            self._send(pgconn, statement, values, prepared)
+            self._send(pgconn, statement, values, sent)
         pgconn.pipeline_sync()
         while pgconn.flush():
             if (yield Wait.RW) & Ready.R:
                 pgconn.consume_input()
         results = yield from _receive(pgconn)
         pgconn.exit_pipeline_mode()
+        answered = zip(sent, results, strict=False)
+        self._names |= (told for told, result in answered if told and result.status == ExecStatus.COMMAND_OK)
         failed = next((result for result in results if result.status in _FAILED), None)
         if failed is not None:
             raise error_from_result(failed)
-        self._names |= prepared
         return results[-1]
 
-    def _send(self, pgconn: PGconn, statement: Statement, values: Values, prepared: dict[str, bytes]) -> None:
+    def _send(self, pgconn: PGconn, statement: Statement, values: Values, sent: list[tuple[str, bytes] | None]) -> None:
         text = statement.text
         given, formats = _dump([values[name] for name in statement.names])
         if not self._prepare:
             pgconn.send_query_params(text.encode(), given, None, formats, Format.BINARY)
+            sent.append(None)
             return
-        name = self._names.get(text) or prepared.get(text)
+        name = self._names.get(text) or next((told[1] for told in sent if told and told[0] == text), None)
         if name is None:
-            name = prepared[text] = b"strandline_%d" % (len(self._names) + len(prepared))
+            name = b"strandline_%d" % next(self._numbers)
             pgconn.send_prepare(name, text.encode())
+            sent.append((text, name))
         pgconn.send_query_prepared(name, given, formats, Format.BINARY)
+        sent.append(None)
 
 
 def _receive(pgconn: PGconn) -> PQGen[list[PGresult]]:
