@@ -26,18 +26,25 @@ from strandline.limits import (
     SEMANTIC_FAILURES_MAX,
 )
 from strandline.model.case import CaseKind
-from strandline.testing import ScriptedSummarizer
+from strandline.testing import ScriptedSummarizer, SeededEntropy, VirtualClock
 from tests.unit.test_engine_stage import STORES, lease_of, open_store, quiet, seen_of, states, talk
 
 INVENTED = "Made up: bucket-9999 was opened."
 BUDGET = 400
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=(*STORES, "postgres"))
 def db(request, tmp_path):
-    with open_store(request.param, tmp_path) as db:
+    with opened(request, tmp_path) as db:
         yield db
         assert db.verify().ok
+
+
+def opened(request, folder):
+    if request.param != "postgres":
+        return open_store(request.param, folder)
+    url = request.getfixturevalue("postgres_store_url")
+    return strandline.open(url, clock=VirtualClock(), entropy=SeededEntropy(1))
 
 
 @pytest.fixture
@@ -272,11 +279,11 @@ def test_many_workers_at_once_compact_once(db, wf):
     assert wf.context().generation == 1
 
 
-@pytest.mark.parametrize("worker", ["", "w" * 201, "\ud800"], ids=ascii)
-def test_a_worker_has_a_name(db, wf, worker):
+@pytest.mark.parametrize("name", ["", "w" * 201, "\ud800"], ids=ascii)
+def test_a_worker_has_a_name(db, wf, name):
     wf.compact_later(BUDGET)
     with pytest.raises(strandline.InvalidInputError):
-        db.run_due(KEY, never, worker=worker)
+        db.run_due(KEY, never, worker=name)
     assert row(wf).runs == 0
 
 
