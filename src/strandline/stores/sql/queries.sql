@@ -582,21 +582,30 @@ WITH RECURSIVE tenants (tenant_id) AS (
 SELECT tenant_id, priority, first_us FROM "firsts" WHERE first_us <= :now_us
 
 -- name: due_rows
-SELECT t.name, w.name, d.view, d.priority, d.due_us FROM due_compaction d
+-- the rows first, by the index alone, then their names
+SELECT t.name, w.name, d.view, d.priority, d.due_us FROM (
+    SELECT tenant_id, workflow_id, view, priority, due_us FROM due_compaction
+    WHERE tenant_id = :tenant_id AND priority = :priority AND due_us <= :now_us
+    ORDER BY due_us LIMIT :limit
+) d
 JOIN tenant t ON t.tenant_id = d.tenant_id
 JOIN workflow w ON w.tenant_id = d.tenant_id AND w.workflow_id = d.workflow_id
-WHERE d.tenant_id = :tenant_id AND d.priority = :priority AND d.due_us <= :now_us
-ORDER BY d.due_us LIMIT :limit
+ORDER BY d.due_us
 
 -- name: due_ahead
 -- those whose time lies further ahead than it can: a clock had jumped
-SELECT t.tenant_id, t.name, w.name, d.view, d.priority, d.due_us FROM due_compaction d
+SELECT d.tenant_id, t.name, w.name, d.view, d.priority, d.due_us FROM (
+    SELECT * FROM (
+        SELECT tenant_id, workflow_id, view, priority, due_us FROM due_compaction
+        WHERE lease_until_us > :lease_horizon_us AND lease_until_us > 0
+        ORDER BY lease_until_us LIMIT :limit
+    ) held
+    UNION ALL
+    SELECT * FROM (
+        SELECT tenant_id, workflow_id, view, priority, due_us FROM due_compaction
+        WHERE due_us > :horizon_us AND lease_until_us = 0
+        ORDER BY due_us LIMIT :limit
+    ) waiting
+) d
 JOIN tenant t ON t.tenant_id = d.tenant_id
 JOIN workflow w ON w.tenant_id = d.tenant_id AND w.workflow_id = d.workflow_id
-WHERE d.lease_until_us > :lease_horizon_us AND d.lease_until_us > 0
-UNION ALL
-SELECT t.tenant_id, t.name, w.name, d.view, d.priority, d.due_us FROM due_compaction d
-JOIN tenant t ON t.tenant_id = d.tenant_id
-JOIN workflow w ON w.tenant_id = d.tenant_id AND w.workflow_id = d.workflow_id
-WHERE d.due_us > :horizon_us AND d.lease_until_us = 0
-LIMIT :limit
