@@ -21,6 +21,7 @@ from strandline.cli.context import context
 from strandline.cli.copy import copy
 from strandline.cli.doctor import doctor
 from strandline.cli.drill import drill
+from strandline.cli.due import due, run_due
 from strandline.cli.effects import effects
 from strandline.cli.events import events
 from strandline.cli.failures import INTERRUPTED, report
@@ -89,6 +90,8 @@ app.command("compare")(command(compare, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
 for verb in (context, checkpoint, recover, recall, search, manifest):
     app.command(verb.__name__)(command(verb, unused=("refs_config",)))
 app.command("fork")(command(fork, unused=("view", "refs_config")))
+app.command("due")(command(due, "all of the tenant's", ("view", "refs_config")))
+app.command("run-due")(command(run_due, unused=("tenant", "workflow", "view")))
 app.command("lineage")(command(lineage, unused=("view", "refs_config")))
 app.command("cases")(command(cases, unused=("view", "refs_config")))
 app.command("reconcile")(command(reconcile, unused=("view",)))

@@ -12,12 +12,13 @@ import typer
 from strandline.cli.command import Answer, Budget, Target, number
 from strandline.cli.failures import CONFLICT, REJECTED
 from strandline.cli.import_transcript import check_file, hinted, import_file
-from strandline.cli.output import count, pick, span
+from strandline.cli.output import count, pick, plain, span, when
 from strandline.cli.progress import progress
 from strandline.cli.spool import spooled
+from strandline.model.due import PRIORITY_MAX, PRIORITY_USUAL
 
 if TYPE_CHECKING:
-    from strandline import CompactionOutcome
+    from strandline import CompactionOutcome, DueCompaction
 
 File = Annotated[
     Path | None, typer.Argument(metavar="FILE", help="A transcript to import first; - is stdin.", show_default=False)
@@ -26,6 +27,12 @@ Chosen = Annotated[Literal["extractive"], typer.Option(help="What drafts the sum
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse if any event was appended meanwhile.")]
 Through = Annotated[int | None, typer.Option(metavar="SEQ", parser=number(1), help="The last event to cover.")]
 WhenTokens = Annotated[int | None, typer.Option(metavar="N", parser=number(0), help="Do nothing below this size.")]
+Later = Annotated[bool, typer.Option("--later", help="Ask for it in the background; `run-due` or a worker runs it.")]
+Delay = Annotated[float | None, typer.Option("--delay", metavar="SECONDS", help="With --later: not before.")]
+Priority = Annotated[
+    int | None,
+    typer.Option(metavar="N", parser=number(0, PRIORITY_MAX), help="With --later: 0 to 9, 9 is first.  [default: 5]"),
+]
 _SALVAGE_HINT: Final = (
     "Nothing was imported. Repair or cut the file at the place named; or import it with `strandline import FILE "
     "--salvage`, which leaves out what is damaged, and compact without FILE."
@@ -44,8 +51,15 @@ def compact(
     strict: Strict = False,
     through: Through = None,
     when_tokens: WhenTokens = None,
+    later: Later = False,
+    delay_s: Delay = None,
+    priority: Priority = None,
 ) -> Answer:
     """Compact; with FILE, import it and compact in one go."""
+    if through is not None and later:
+        raise typer.BadParameter("in the background it covers what the budget demands", param_hint="--through")
+    if not later and (delay_s is not None or priority is not None):
+        raise typer.BadParameter("they say when it is run in the background", param_hint="--delay / --priority")
     begun = opened = imported = time.perf_counter()
     events_imported = 0
     with contextlib.ExitStack() as stack:
@@ -58,6 +72,12 @@ def compact(
             with hinted(_SALVAGE_HINT):
                 events_imported = import_file(workflow, path).events_imported
             imported = time.perf_counter()
+        if later:
+            first = PRIORITY_USUAL if priority is None else priority
+            asked = workflow.compact_later(
+                budget, when_tokens=when_tokens, strict=strict, delay_s=delay_s or 0.0, priority=first
+            )
+            return _asked(target, asked, events_imported)
         with progress(f"compacting {workflow.name}"):
             done = workflow.compact(budget, strict=strict, through=through, when_tokens=when_tokens)
         case_kind = workflow.case(done.case_id).kind if done.case_id is not None else None
@@ -80,6 +100,20 @@ def compact(
         facts=[("reason", done.reason), ("case", done.case_id), imported_fact, *_facts(done, duration_ms)],
         error=error if failed else {},
         code=0 if not failed else CONFLICT if done.outcome == "conflict" else REJECTED,
+    )
+
+
+def _asked(target: Target, asked: DueCompaction, events_imported: int) -> Answer:
+    return Answer(
+        value={"due": plain(asked), "events_imported": events_imported},
+        heading="due" if asked.worker is None else "due again after the run that goes on",
+        facts=[
+            ("due", when(asked.due_us) if asked.due_us is not None else ""),
+            ("asked for", f"at revision {asked.revision:,}"),
+            ("priority", asked.priority),
+            ("imported", count(events_imported, "event") if events_imported else ""),
+        ],
+        hint=f"`{target.command('due')}` lists what is due; `strandline run-due` on the same store runs it.",
     )
 
 

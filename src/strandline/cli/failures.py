@@ -12,6 +12,7 @@ import typer
 from strandline import errors
 from strandline.cli.output import emit, pick, tell, to_json
 
+UNRECONCILED: Final = 3
 REJECTED: Final = 5
 CONFLICT: Final = 6
 UNAVAILABLE: Final = 7
@@ -20,9 +21,9 @@ INTERRUPTED: Final = 130
 
 _USAGE_ERROR, _CLICK_EXCEPTION = typer.BadParameter.__mro__[1:3]  # typer exports no more than their subclass
 _CODES: Final[tuple[tuple[type[BaseException], int], ...]] = (  # the first that fits
-    (errors.SummaryReconciliationError, 3),
-    (errors.UnreconciledSummaryError, 3),
-    (errors.EffectUnknownError, 3),
+    (errors.SummaryReconciliationError, UNRECONCILED),
+    (errors.UnreconciledSummaryError, UNRECONCILED),
+    (errors.EffectUnknownError, UNRECONCILED),
     (errors.CompactionLineageError, 4),
     (errors.CaseAnsweredError, CONFLICT),
     (errors.TransientSummarizerError, 75),
