@@ -120,8 +120,11 @@ def _add_signals(app: Celery, door: Door) -> None:
         try:
             if door.summarizer is not None:
                 factory_of(door.summarizer)
+            strandline.open(door.db_url).close()  # migrates and imports once, before a pool of processes forks
         except strandline.InvalidInputError as error:
             sys.exit(f"strandline: {error.message}")  # else every task would fail on it
+        except strandline.StrandlineError as error:
+            log.warning("the store can't be opened now, each task will try: %s", error)
 
     def close(**_: object) -> None:
         door.close()
