@@ -14,6 +14,7 @@ from dataclasses import replace
 import pytest
 
 import strandline
+from strandline.engine import search_index
 from strandline.engine.cases import open_case
 from strandline.engine.reading import find_view
 from strandline.model.case import CaseKind
@@ -74,6 +75,7 @@ def whole(tmp_path_factory):
         wf.compact_later(350, when_tokens=10_000)
         assert db.run_due(db.sweep()[0], worker="w1").result == "done"
         wf.compact_later(350, when_tokens=10_000, delay_s=60)
+        index(wf, other)
         assert db.verify().ok
         assert wf.context().generation == 4
     path = folder / "store.db"
@@ -111,6 +113,14 @@ def ask_again(wf):
 def do_twice(wf):
     for key in ("first", "second"):
         wf.effect(key, "create_bucket", {"name": key}, lambda key=key: f"made for {key}")
+
+
+def index(*workflows):
+    """Let each have an index of words, of two events a chunk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_index, "SEARCH_CHUNK_EVENTS", 2)
+        for wf in workflows:
+            assert wf.search("vol-77aa")
 
 
 def keep_foreign(db, wf):
@@ -267,6 +277,8 @@ READS = {
     "segment": lambda wf: wf.context(),
     "summary": lambda wf: wf.context(),
     "dropped_ref": lambda wf: wf.manifest(),
+    "search_mark": lambda wf: wf.search("bucket"),
+    "search_posting": lambda wf: wf.search("bucket"),
     "lineage": lambda wf: wf.lineage(),
     "checkpoint": lambda wf: wf.recover(dry_run=True),
     "workflow": lambda wf: wf.context(),
@@ -283,6 +295,8 @@ USED = {
     "ref_block": "first_id = 1 AND tenant_id = 1",
     "ref_key": "ref_id = 1 AND tenant_id = 1",
     "ref_sighting": "ref_id = 1 AND tenant_id = 1",
+    "search_mark": "tenant_id = 1",
+    "search_posting": "tenant_id = 1 AND word = CAST('bucket' AS BLOB)",
     "register_fact": "through_seq IS NULL",
     "summary": "summary_no = (SELECT summary_no FROM view_head)",
     "segment": "through_seq = (SELECT watermark FROM view_head)"

@@ -166,6 +166,7 @@ def populate(tx: Transaction, mark: str) -> None:
     seen = [(numbers[0], first.seq, True), (numbers[1], second.seq, False), (numbers[0], third.seq, False)]
     tx.refs.add([f"{mark} handle", f"{mark} path"], numbers[0], seen)
     tx.log.set_head(replace(head, ref_id=numbers[1]))
+    tx.search.add(first.seq, third.seq, {f"{mark} word": 0b101, "word": 0b111})
     ended = make_fact(f"{mark} call", first.seq, kind=FactKind.CALL)
     tx.register.begin([ended, make_fact(f"{mark} rule", second.seq)])
     tx.register.end([replace(ended, through_seq=second.seq)])
@@ -202,6 +203,9 @@ def dump(tx: Transaction) -> dict[str, object]:
         "numbers": tx.refs.find([text for text in texts.values() if text]),
         "sightings": sorted(tx.refs.all_sightings()),
         "sightings by ref": {number: tx.refs.sightings(number, FAR, 100) for number in texts},
+        "indexed": tx.search.ranges(),
+        "postings": sorted(tx.search.all()),
+        "postings by word": {word: list(tx.search.postings(word, FAR)) for word, _, _ in tx.search.all()},
         "facts": facts,
         "facts standing": sorted(tx.register.as_of(FAR), key=lambda fact: (fact.from_seq, fact.ordinal)),
         "facts by key": {fact.key: tx.register.newest(fact.key.kind, fact.key.subject) for fact in facts},
