@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from strandline.bench.rounds import peak_memory_mb
 APPENDED_EVENTS = 999  # whole turns
 APPENDED_SINGLY = 100
 STOP = "stop"
+OWN_WORKFLOW = ", workflow "
 
 
 def say(**line: object) -> None:
@@ -80,11 +81,12 @@ VERBS: Mapping[str, Callable[[Path, int], None]] = {
 }
 
 
-def write(path: Path, who: str) -> None:
-    """Append as many events as each line on stdin says, and answer each line; until STOP."""
-    raw = Raw(path, keyed=True, shared=True) if who == KEYED else None
-    db = None if raw else strandline.open(path)
-    wf = corpus.workflow(db) if db else None
+def write(place: str, who: str) -> None:
+    """Append as many events as each line on stdin says, and answer each line; until STOP. `who` may name a workflow."""
+    raw = Raw(Path(place), keyed=True, shared=True) if who == KEYED else None
+    db = None if raw else strandline.open(place)
+    own = who.partition(OWN_WORKFLOW)[2]
+    wf = (db.tenant(corpus.TENANT).workflow(own) if own else corpus.workflow(db)) if db else None
     say(ready=True)
     for line in sys.stdin:
         if line.strip() == STOP:
@@ -120,8 +122,8 @@ def run(verb: str, path: Path, size: int, tell: corpus.Progress | None = None) -
 class Writer:
     """A child that appends when it is told."""
 
-    def __init__(self, path: Path, who: str) -> None:
-        words = [sys.executable, "-m", __name__, "write", str(path), who]
+    def __init__(self, place: Path | str, who: str) -> None:
+        words = [sys.executable, "-m", __name__, "write", str(place), who]
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.wait()
 
@@ -144,12 +146,12 @@ class Writer:
 
 
 @contextmanager
-def writers(path: Path, who: str, count: int) -> Iterator[list[Writer]]:
-    """Start writers on one file, one after the other, and stop them."""
+def writers(place: Path | str, whos: Sequence[str]) -> Iterator[list[Writer]]:
+    """Start writers on one store, one after the other, and stop them."""
     started: list[Writer] = []
     try:
-        for _ in range(count):
-            started.append(Writer(path, who))  # noqa: PERF401  those that started are stopped when one does not
+        for who in whos:
+            started.append(Writer(place, who))  # noqa: PERF401  those that started are stopped when one does not
         yield started
     finally:
         for writer in started:
@@ -160,7 +162,7 @@ def main(words: list[str]) -> None:
     """Do what the parent asks."""
     verb, path, argument = words
     if verb == "write":
-        write(Path(path), argument)
+        write(path, argument)
         return
     wall, cpu = time.perf_counter(), time.process_time()
     VERBS[verb](Path(path), int(argument))

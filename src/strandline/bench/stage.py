@@ -23,6 +23,7 @@ class Stage:
     say: Say
     file: Path | None = None  # the transcript; None: one is made
     reuse: bool = False
+    postgres: str | None = None  # the URL of a database; None: PostgreSQL is not measured
     notes: list[str] = field(default_factory=list)  # what the reader of the report must know
     built: dict[int, dict[str, float]] = field(default_factory=dict)  # what building took, by size
     _raw: set[Path] = field(default_factory=set)

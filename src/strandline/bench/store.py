@@ -14,6 +14,7 @@ from importlib.metadata import version
 from strandline.bench.figures import Figure, Spread
 from strandline.bench.memory import memory
 from strandline.bench.peers import peers
+from strandline.bench.postgres import postgres
 from strandline.bench.reading import compact, context, last, recover
 from strandline.bench.rounds import fsync_method, fsync_us
 from strandline.bench.stage import Stage
@@ -33,6 +34,7 @@ SECTIONS: dict[str, Section] = {
     "clients": clients,
     "transcript": transcript,
     "peers": peers,
+    "postgres": postgres,
     "memory": memory,
 }
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

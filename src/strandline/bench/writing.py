@@ -44,33 +44,33 @@ def _appends_at(stage: Stage, size: int) -> list[Figure]:
     keyed = Raw(stage.raw_corpus(size, keyed=True), keyed=True)
     with strandline.open(stage.corpus(size)) as db:
         wf = corpus.workflow(db)
-        fresh = _fresh_texts(f"x{wf.basis().revision}")
+        fresh = fresh_texts(f"x{wf.basis().revision}")
 
         def ours(texts: Texts) -> None:
             for key, text in texts:
                 wf.append(strandline.message("assistant", text, key=key))
 
         def ours_at_once(texts: Texts) -> None:
-            for batch in _batches(texts):
+            for batch in batches(texts):
                 wf.append([strandline.message("assistant", text, key=key) for key, text in batch])
 
         singly: dict[str, Callable[[Texts], None]] = {OURS: ours, PLAIN: _each(plain), KEYED: _each(keyed)}
         at_once: dict[str, Callable[[Texts], None]] = {OURS: ours_at_once, PLAIN: _many(plain), KEYED: _many(keyed)}
-        one = contest({who: _after(fresh, ROUND_EVENTS, do) for who, do in singly.items()}, stage.runs)
+        one = contest({who: after(fresh, ROUND_EVENTS, do) for who, do in singly.items()}, stage.runs)
         hundred = contest(
-            {who: _after(fresh, ROUND_BATCHES * BATCH_EVENTS, do) for who, do in at_once.items()}, stage.runs
+            {who: after(fresh, ROUND_BATCHES * BATCH_EVENTS, do) for who, do in at_once.items()}, stage.runs
         )
     plain.close()
     keyed.close()
     one_line = Line(section="append", what="one event of 1 KB, durable", unit="µs", events=size)
     hundred_line = Line(section="append", what="100 events of 1 KB at once, durable", unit="µs", events=size)
     return [
-        *_timed(one_line, one, 1e6 / ROUND_EVENTS, SINGLE_MARK),
-        *_timed(hundred_line, hundred, 1e6 / ROUND_BATCHES, BATCH_MARK),
+        *both_times(one_line, one, 1e6 / ROUND_EVENTS, SINGLE_MARK),
+        *both_times(hundred_line, hundred, 1e6 / ROUND_BATCHES, BATCH_MARK),
     ]
 
 
-def _timed(line: Line, taken: dict[str, list[Timing]], scale: float, mark: Mark) -> list[Figure]:
+def both_times(line: Line, taken: dict[str, list[Timing]], scale: float, mark: Mark) -> list[Figure]:
     """Return the figures of elapsed time, which the mark is set for, and of processor time."""
     busy = Line(section=line.section, what=f"{line.what}: processor time", unit=line.unit, events=line.events)
     return [
@@ -79,12 +79,13 @@ def _timed(line: Line, taken: dict[str, list[Timing]], scale: float, mark: Mark)
     ]
 
 
-def _fresh_texts(prefix: str) -> Callable[[int], Texts]:
+def fresh_texts(prefix: str) -> Callable[[int], Texts]:
+    """Return what makes so many texts, with keys that nobody has."""
     numbers = count()
     return lambda amount: [(f"{prefix}-{number}", corpus.text_of(number)) for number in islice(numbers, amount)]
 
 
-def _after(fresh: Callable[[int], Texts], amount: int, do: Callable[[Texts], None]) -> Prepare:
+def after(fresh: Callable[[int], Texts], amount: int, do: Callable[[Texts], None]) -> Prepare:
     """Make the texts first, untimed; then do."""
 
     def prepare() -> Work:
@@ -94,7 +95,8 @@ def _after(fresh: Callable[[int], Texts], amount: int, do: Callable[[Texts], Non
     return prepare
 
 
-def _batches(texts: Texts) -> list[Texts]:
+def batches(texts: Texts) -> list[Texts]:
+    """Part texts into batches."""
     return [texts[first : first + BATCH_EVENTS] for first in range(0, len(texts), BATCH_EVENTS)]
 
 
@@ -108,7 +110,7 @@ def _each(raw: Raw) -> Callable[[Texts], None]:
 
 def _many(raw: Raw) -> Callable[[Texts], None]:
     def do(texts: Texts) -> None:
-        for batch in _batches(texts):
+        for batch in batches(texts):
             raw.append_many([text.encode() for _, text in batch], [key for key, _ in batch])
 
     return do
@@ -121,7 +123,7 @@ def clients(stage: Stage) -> list[Figure]:
 
 
 def _threads(stage: Stage) -> list[Figure]:
-    fresh = _fresh_texts("x")
+    fresh = fresh_texts("x")
     path = stage.fresh("raw-clients")
     connections = [Raw(path, keyed=True, shared=True) for _ in range(CLIENTS)]
     with strandline.open(stage.fresh("clients")) as db, ThreadPoolExecutor(CLIENTS) as pool:
@@ -146,8 +148,8 @@ def _threads(stage: Stage) -> list[Figure]:
         raw.close()
     amounts = {"1 thread": CLIENT_EVENTS, many: CLIENTS * CLIENT_EVENTS}
     return [
-        *_scaled(f"{OURS}, one store", {who: walls(own, 1e6 / n)[who] for who, n in amounts.items()}, many, True),
-        *_scaled(f"{KEYED}; own connections", {who: walls(raws, 1e6 / n)[who] for who, n in amounts.items()}, many),
+        *scaled(f"{OURS}, one store", {who: walls(own, 1e6 / n)[who] for who, n in amounts.items()}, many, True),
+        *scaled(f"{KEYED}; own connections", {who: walls(raws, 1e6 / n)[who] for who, n in amounts.items()}, many),
     ]
 
 
@@ -167,13 +169,16 @@ def _processes(stage: Stage) -> list[Figure]:
 
             return lambda: work
 
-        with writers(path, who, PROCESSES) as started:
+        with writers(path, [who] * PROCESSES) as started:
             taken = contest({"1 process": together(started[:1]), many: together(started)}, stage.runs)
         amounts = {"1 process": PROCESS_EVENTS, many: PROCESSES * PROCESS_EVENTS}
-        figures += _scaled(who, {name: walls(taken, 1e6 / n)[name] for name, n in amounts.items()}, many)
+        figures += scaled(who, {name: walls(taken, 1e6 / n)[name] for name, n in amounts.items()}, many)
     return figures
 
 
-def _scaled(who: str, values: dict[str, list[float]], many: str, marked: bool = False) -> list[Figure]:
-    line = Line(section="clients", what=f"one event of 1 KB, durable: {who}", unit="µs")
+def scaled(
+    who: str, values: dict[str, list[float]], many: str, marked: bool = False, *, section: str = "clients"
+) -> list[Figure]:
+    """Return how much faster many are than one."""
+    line = Line(section=section, what=f"one event of 1 KB, durable: {who}", unit="µs")
     return compare(line, values, SPEED_OF_THIS, marks={many: CLIENTS_MARK} if marked else {})

@@ -25,12 +25,15 @@ app = typer.Typer(help="Measure Strandline on this machine.", rich_markup_mode=N
 
 _EVENTS_HELP: Final = f"Sizes of the workflow, in events, from {EVENTS_MIN}.  [default: 1000,10000,100000,1000000]"
 _ONLY_HELP: Final = (
-    "This section only, of context, recover, last, storage, compact, append, clients, transcript, peers, memory. "
-    "Repeatable.  [default: all]"
+    "This section only, of context, recover, last, storage, compact, append, clients, transcript, peers, "
+    "postgres, memory. Repeatable.  [default: all]"
 )
 _FOLDER_HELP: Final = (
     "Where to measure, and keep the stores: a folder on the disk that is meant.  [default: a temporary folder, deleted "
     "at the end]"
+)
+_POSTGRES_HELP: Final = (
+    "Measure PostgreSQL, too, in schemas of its own in this database, which are dropped at the end.  [default: don't]"
 )
 _RUNS_HELP: Final = "Rounds that count, after one that is dropped.  [default: 7]"
 Events = Annotated[str | None, typer.Option(metavar="N,N,…", help=_EVENTS_HELP)]
@@ -39,6 +42,7 @@ File = Annotated[
     Path | None, typer.Option(metavar="TRANSCRIPT", help="Import and compact this one.  [default: one is made]")
 ]
 Folder = Annotated[Path | None, typer.Option("--dir", metavar="FOLDER", help=_FOLDER_HELP)]
+Postgres = Annotated[str | None, typer.Option(metavar="URL", help=_POSTGRES_HELP)]
 Reuse = Annotated[bool, typer.Option("--reuse", help="Take large stores that an earlier run left in --dir.")]
 Runs = Annotated[int | None, typer.Option(metavar="N", parser=number(1, RUNS_MAX), help=_RUNS_HELP)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, also on failure.")]
@@ -59,6 +63,7 @@ def store(
     folder: Folder = None,
     reuse: Reuse = False,
     runs: Runs = None,
+    postgres: Postgres = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure the store beside the raw driver and the peers that are installed.
@@ -85,6 +90,7 @@ def store(
             say=lambda text: tell("bench", text, "cyan"),
             file=file,
             reuse=reuse,
+            postgres=postgres,
         )
         report = run(stage, only or ())
     emit(to_json(report) if as_json else "\n".join(_lines(report)))
