@@ -40,7 +40,6 @@ class Table:
     stamp: tuple[str, ...] = ("row_digest",)  # differ where a row does
     change: Change = Change.FOLLOWS
     fixed: bool = False  # the first of the stamp is never another one: else it is another log
-    shrinks: bool = False  # rows may go; elsewhere a row that the source lacks was written by somebody else
     updates: tuple[tuple[int, tuple[str, ...]], ...] = ()  # columns that one statement may change, by place in stamp
 
     @cache  # noqa: B019  there are as many as tables
@@ -62,12 +61,13 @@ class Table:
         """Return the query for one row."""
         return f"SELECT {what} FROM {self.name} WHERE {BOUND}{_named(self.key)}"  # noqa: S608
 
-    def delete(self) -> str:
-        """Return the statement that takes a row away."""
-        return f"DELETE FROM {self.name} WHERE {BOUND}{_named(self.key)}"  # noqa: S608
-
 
 # Names of tables and columns are ours, or those of the schema; values are always parameters.
+
+
+def forget(derived: str) -> str:
+    """Return the statement that takes away what is derived from a workflow's log."""
+    return f"DELETE FROM {derived} WHERE {BOUND}"  # noqa: S608
 
 
 @cache
@@ -122,7 +122,9 @@ TABLES: Final = (
     Table(name="effect", key=("key",), change=Change.MOVES),
     Table(name="permit", key=("permit_id",), change=Change.MOVES),
     Table(name="approval_use", key=("workflow", "seq"), change=Change.MOVES),
+    Table(name="due_compaction", key=("view",), change=Change.MOVES),
 )
+DERIVED: Final = ("search_mark", "search_posting")  # made anew from the log, behind it; never copied
 # Written beside the tables: the store's own, and one row for each tenant and workflow.
 APART: Final = frozenset({"store_meta", "schema_migration", "tenant", "workflow"})
 

@@ -14,7 +14,19 @@ from strandline.errors import InvalidInputError
 from strandline.limits import COPY_HEADS_LISTED_MAX, COPY_PAGE_ROWS
 from strandline.model.moving import CopiedHead, HeadState
 from strandline.stores.sql.session import Row
-from strandline.stores.sql.transfer import BOUND, TABLES, Change, Reading, Table, Writing, filled, insert, update
+from strandline.stores.sql.transfer import (
+    BOUND,
+    DERIVED,
+    TABLES,
+    Change,
+    Reading,
+    Table,
+    Writing,
+    filled,
+    forget,
+    insert,
+    update,
+)
 from strandline.stores.sql.transfer_out import Out, Run
 
 Progress = Callable[[int, int], None]
@@ -150,11 +162,13 @@ class _Pass:
             if table in theirs or table in ours:
                 self._copy_table(table, ids, f"workflow {head['name']!r}", fresh=table not in ours)
         if not alike and not self._dry:
+            for derived in DERIVED if held else ():  # whoever reads the copy between two passes may have made it
+                self._out.add(forget(derived), ids)
             changed = tuple(name for name in self._heads if name not in ids)
             self._out.add(update("workflow", changed, ()), head)
 
     def _copy_table(self, table: Table, ids: dict[str, object], workflow: str, *, fresh: bool) -> None:
-        """Change and take away first, then add: so no unique key is in the way of a new row."""
+        """Change first, then add: so no unique key is in the way of a new row."""
         missing = fresh or self._change_rows(table, ids, workflow)
         self._out.flush()
         if not missing or self._dry:
@@ -179,7 +193,7 @@ class _Pass:
                 self._out.add(added, dict(zip(columns, theirs[0], strict=True)))
 
     def _change_rows(self, table: Table, ids: dict[str, object], workflow: str) -> bool:
-        """Change what differs, take away what is gone, and tell whether anything is missing."""
+        """Change what differs, and tell whether anything is missing."""
         missing = False
         stamps = self._source.stream(table.select(", ".join((*table.key, *table.stamp))), **ids)
         for key, theirs, ours in _merged(stamps, self._target_stamps(table, ids), len(table.key)):
@@ -188,10 +202,7 @@ class _Pass:
                 if table.change is Change.GROWS:
                     break
             elif theirs is None or (table.fixed and theirs[0] != ours[0]):
-                if not table.shrinks or theirs is not None:
-                    raise self._diverged(f"{table.name} {key!r} of {workflow}")
-                if not self._dry:
-                    self._out.add(table.delete(), {**ids, **dict(zip(table.key, key, strict=True))})
+                raise self._diverged(f"{table.name} {key!r} of {workflow}")
             elif theirs != ours and not self._dry:
                 self._change_row(table, {**ids, **dict(zip(table.key, key, strict=True))}, theirs, ours)
         return missing
