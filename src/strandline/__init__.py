@@ -81,6 +81,7 @@ from strandline.model.context import ContextPart, Excerpt, NeedCounts, Omission,
 from strandline.model.due import DueCompaction, DueKey, DueResult, DueRun
 from strandline.model.effect import Effect, EffectOutcome, EffectOutcomeKind, EffectState
 from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, SourceEvent
+from strandline.model.figures import Figures, StoreFigures
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.moving import BackupReport, CopiedHead, CopyReport
 from strandline.model.needs import approved, in_force, no_open_issue, not_in_force, resolved
@@ -111,6 +112,7 @@ from strandline.ports import (
     Summarizer,
     SummaryRequest,
     TokenCounter,
+    Tracer,
 )
 from strandline.rules.reconciling import ReplayWhenLogged
 from strandline.rules.reference_rules import ReferenceRules
@@ -170,6 +172,7 @@ __all__ = [
     "Excerpt",
     "ExtractiveSummarizer",
     "FactVersion",
+    "Figures",
     "ForeignSummary",
     "Forked",
     "Hook",
@@ -212,6 +215,7 @@ __all__ = [
     "SourceEvent",
     "StaleRevisionError",
     "Store",
+    "StoreFigures",
     "StoreUnavailableError",
     "Strandline",
     "StrandlineError",
@@ -225,6 +229,7 @@ __all__ = [
     "TenantScopeError",
     "TokenCounter",
     "Toolset",
+    "Tracer",
     "TransientSummarizerError",
     "UnfinishedCopyError",
     "UnreconciledSummaryError",

@@ -46,6 +46,7 @@ class StrandlineError(Exception):
     """Strandline could not do what was asked."""
 
     hint: str = ""
+    told: bool = False  # hooks were told of it, by the innermost verb that it left
     fields: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, message: str | None = None, *, hint: str | None = None) -> None:

@@ -618,9 +618,9 @@ def test_hooks_are_told_after_the_commit(tmp_path):
         told.clear()
         due = wf.compact_later(BUDGET, priority=3)
         db.run_due(KEY, quiet)
-    where = {"tenant": "acme", "workflow": "release", "view": "main"}
+    where = {"tenant": "acme", "workflow": "release", "elapsed_s": 0.0, "view": "main"}
     assert told[0] == ("due", {**where, "priority": 3, "due_us": due.due_us})
-    assert told[-1] == ("due_run", {**where, "result": "done", "runs": 1})
+    assert told[-2] == ("due_run", {**where, "result": "done", "runs": 1, "case_id": None})
 
 
 def test_the_twin_does_the_same(db, wf):

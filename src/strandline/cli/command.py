@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Concatenate, Final, ParamSpec, get_
 import typer
 
 from strandline.cli.failures import report_described
+from strandline.cli.hooks import hooks_of_environment
 from strandline.cli.output import emit, emit_line, facts_of, tell, to_json
 from strandline.cli.reference_rules import rules_of
 from strandline.errors import (
@@ -82,6 +83,7 @@ def as_usage(option: str | None = None) -> Iterator[None]:
 
 ONLY_WORKFLOW: Final = "the store's only workflow"
 FILE_STEM: Final = "the file's name without suffix"
+DEFAULT_STORE: Final = "strandline.db"
 _STORE_HELP: Final = "The store: a path, or sqlite:///PATH."
 _NO_STORE_HINT: Final = "`strandline import FILE` or `append` makes it; or name another with --store."
 _NO_WORKFLOW_HINT: Final = "Name another with --workflow or --tenant; `strandline import FILE` or `append` makes one."
@@ -93,6 +95,7 @@ RefsConfig = Annotated[
     Path | None,
     typer.Option("--refs-config", envvar="STRANDLINE_REFS_CONFIG", metavar="FILE", help=_REFS_CONFIG_HELP),
 ]
+StorePath = Annotated[str, typer.Option("--store", envvar="STRANDLINE_STORE", metavar="PATH", help=_STORE_HELP)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, also on failure.")]
 Budget = Annotated[int | None, typer.Option(metavar="N", parser=number(CONTEXT_BUDGET_TOKENS_MIN), help=_BUDGET_HELP)]
 _NAME_HELP: Final = "Whose checkpoint: an agent, a thread."
@@ -104,7 +107,7 @@ Needs = Annotated[list[str] | None, typer.Option(metavar="REF", help="A ref that
 class Target:
     """Which store, tenant, workflow and view a command works on: the options of every command."""
 
-    store: Annotated[str, typer.Option(envvar="STRANDLINE_STORE", metavar="PATH", help=_STORE_HELP)] = "strandline.db"
+    store: StorePath = DEFAULT_STORE
     tenant: Annotated[str, typer.Option(metavar="NAME", parser=named("tenant"), help="The tenant.")] = DEFAULT_TENANT
     workflow: Annotated[str | None, typer.Option(metavar="NAME")] = None  # `command` adds the help
     view: Annotated[str, typer.Option(metavar="NAME", help="The view; only main in this version.")] = DEFAULT_VIEW
@@ -143,7 +146,7 @@ class Target:
     def command(self, words: str) -> str:
         """Return a command line on this same workflow, as it can be typed."""
         given = {"store": self.store, "tenant": self.tenant, "workflow": self.workflow}
-        usual = {"store": os.environ.get("STRANDLINE_STORE") or "strandline.db", "tenant": DEFAULT_TENANT}
+        usual = {"store": os.environ.get("STRANDLINE_STORE") or DEFAULT_STORE, "tenant": DEFAULT_TENANT}
         return command_line(words, **{name: value for name, value in given.items() if value != usual.get(name)})
 
     def _complete(self, error: CorruptRecordError) -> None:
@@ -203,7 +206,9 @@ class Target:
             said = f"tenant {self.tenant!r} has no view {self.view!r}"
             raise TenantScopeError(said, hint=f"This version has the view {DEFAULT_VIEW!r} only.")
         try:
-            return strandline.open(self.store, create=create, references=rules_of(self.refs_config))
+            return strandline.open(
+                self.store, create=create, hooks=hooks_of_environment(), references=rules_of(self.refs_config)
+            )
         except strandline.StoreUnavailableError as error:
             if not create and not Path(self.store.removeprefix("sqlite:///")).exists():
                 error.hint = _NO_STORE_HINT

@@ -28,6 +28,7 @@ from strandline.model.checkpoint import Checkpoint
 from strandline.model.comparison import Comparison
 from strandline.model.due import PRIORITY_USUAL, DueCompaction, DueKey, DueRun
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
+from strandline.model.figures import Figures, StoreFigures
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.lineage import LineageEntry
 from strandline.model.moving import BackupReport
@@ -126,6 +127,10 @@ class AsyncStrandline:
         """As `Strandline.backup`."""
         return await in_thread(self._db.backup, path, progress)
 
+    async def figures(self) -> StoreFigures:
+        """As `Strandline.figures`."""
+        return await in_thread(self._db.figures)
+
     async def close(self) -> None:
         """As `Strandline.close`."""
         await in_thread(self._db.close)
@@ -156,6 +161,10 @@ class AsyncTenant:
     async def workflows(self) -> list[str]:
         """As `Tenant.workflows`."""
         return await in_thread(self._tenant.workflows)
+
+    async def figures(self) -> Figures:
+        """As `Tenant.figures`."""
+        return await in_thread(self._tenant.figures)
 
 
 class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):

@@ -29,6 +29,7 @@ from strandline.limits import SUMMARIZER_DEADLINE_S, SWEEP_ROWS, SWEEP_ROWS_PER_
 from strandline.model.checkpoint import Checkpoint
 from strandline.model.due import DueKey, DueRun
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
+from strandline.model.figures import Figures, StoreFigures
 from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_VIEW, Scope, check_name
 from strandline.model.moving import BackupReport
 from strandline.model.outcome import VerifyReport
@@ -173,6 +174,10 @@ class Strandline:
         """
         return back_up(self.store, path, progress)
 
+    def figures(self) -> StoreFigures:
+        """Return counts and ages of all tenants, out of the store's rows: for who operates it (C27)."""
+        return self.store.figures(None, self._clock.now_us())
+
     def close(self) -> None:
         """Release the store; calling it again does nothing."""
         self.store.close()
@@ -230,6 +235,10 @@ class Tenant:
     def workflows(self) -> list[str]:
         """Return the names of the tenant's workflows."""
         return [scope.workflow for scope in self._db.store.scopes(self.name)]
+
+    def figures(self) -> Figures:
+        """Return the tenant's own counts and ages, out of the store's rows (C27, I21)."""
+        return self._db.store.figures(self.name, self._db._clock.now_us()).of(self.name)
 
 
 class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs):

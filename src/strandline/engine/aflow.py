@@ -43,28 +43,38 @@ async def arun(verb: Verb[T], clock: Clock) -> T:
     """
     step: Callable[[Any], Wait] = verb.send
     argument: object = None
+    context = contextvars.copy_context()  # one for all steps, whichever thread they run in: spans nest in it
+
+    def in_thread(step: Callable[[Any], Wait], argument: object) -> asyncio.Future[Wait | Done[Any]]:
+        return asyncio.get_running_loop().run_in_executor(None, context.run, advance, step, argument)
+
     while True:
-        task = asyncio.ensure_future(asyncio.to_thread(advance, step, argument))
+        task = in_thread(step, argument)
         try:
             state = await _settled(task)
         except asyncio.CancelledError as cancelled:
             if inspect.getgeneratorstate(verb) == inspect.GEN_SUSPENDED:
                 thrown = NotBegunError() if isinstance(task.result(), Run) else cancelled
                 with contextlib.suppress(NotBegunError):
-                    await _settled(asyncio.ensure_future(asyncio.to_thread(advance, verb.throw, thrown)))
+                    await _settled(in_thread(verb.throw, thrown))
             raise
         if isinstance(state, Done):
             result: T = state.value
             return result
         try:
-            answer = await _await(state, clock)
+            answer = await _in_context(_await(state, clock), context.copy())
         except BaseException as error:  # noqa: BLE001  the verb settles its attempt, then re-raises
             step, argument = verb.throw, error
         else:
             step, argument = verb.send, answer
 
 
-async def _settled(task: asyncio.Task[Wait | Done[Any]]) -> Wait | Done[Any]:
+async def _in_context(waiting: Coroutine[Any, Any, R], context: contextvars.Context) -> R:
+    """Await something in a context, so that what it begins is part of the phase that waits for it."""
+    return await asyncio.get_running_loop().create_task(waiting, context=context)
+
+
+async def _settled(task: asyncio.Future[Wait | Done[Any]]) -> Wait | Done[Any]:
     """Wait for a step. A cancellation waits for it, too: a commit in progress is never left half known."""
     try:
         return await asyncio.shield(task)

@@ -18,6 +18,7 @@ from strandline.codec import (
 )
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.reading import abandoned_of, check_basis, newest_sighting, read_one, standing_register
+from strandline.engine.watching import watched
 from strandline.errors import IdempotencyConflictError, InvalidInputError, StaleRevisionError
 from strandline.limits import (
     APPEND_EVENTS_MAX,
@@ -33,6 +34,7 @@ from strandline.model.event import Appended, Basis, BodyFormat, Event, EventKind
 from strandline.model.ids import EVERYONE
 from strandline.model.register import Fact, RegisterStep
 from strandline.ports import KeyTakenError, Transaction
+from strandline.ports.occurrences import AppendTold
 from strandline.rules.anchors import forged_anchor
 from strandline.rules.reference_rules import BUILT_IN, References
 from strandline.rules.register import NAMES_REFERENCES, RegisterEvent
@@ -123,6 +125,7 @@ def _check_text(name: str, value: str | None, most: int) -> None:
         raise InvalidInputError(f"{name} {value!r} holds a NUL or a lone surrogate, which can't be stored")
 
 
+@watched("append")
 def append(
     env: Environment,
     new: Sequence[NewEvent],
@@ -157,7 +160,7 @@ def append(
         with env.write() as tx:
             writer = LogWriter(env, tx, expected_revision=None, basis=basis)
             appended = writer.add_missing(prepared, expected_revision)
-    env.emit("append", {"scope": str(env.scope), "revision": appended.revision, "added": appended.added})
+    env.emit("append", AppendTold(revision=appended.revision, added=appended.added))
     return appended
 
 

@@ -10,6 +10,7 @@ from strandline.engine.environment import Environment, check_whole
 from strandline.engine.lineage import add_entry
 from strandline.engine.reading import find_view
 from strandline.engine.retrieve import held_by
+from strandline.engine.watching import watched
 from strandline.errors import (
     CompactionLineageError,
     CorruptRecordError,
@@ -273,6 +274,7 @@ def check_cases_whole(tx: Transaction) -> None:
         raise CorruptRecordError(f"{counted} cases are stored, and {opened} were opened", place="case_file")
 
 
+@watched("cases")
 def list_cases(env: Environment, include_answered: bool = False, limit: int = CASES_LISTED_MAX) -> list[Case]:
     """Return the open cases, the oldest first; then, if asked for, the answered ones, the newest first.
 

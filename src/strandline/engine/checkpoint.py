@@ -10,6 +10,7 @@ from strandline.codec import body_digest, encode_json, encode_text, record_diges
 from strandline.engine.environment import Environment
 from strandline.engine.lineage import add_entry, next_seq
 from strandline.engine.reading import find_view
+from strandline.engine.watching import watched
 from strandline.errors import CompactionLineageError, CorruptRecordError, InvalidInputError
 from strandline.limits import EXTERNAL_ADDRESS_CHARS_MAX, LEASE_TTL_S, STATE_BYTES_MAX, TURN_MAX
 from strandline.model.checkpoint import Checkpoint, CheckpointView, ExternalState
@@ -18,10 +19,12 @@ from strandline.model.ids import check_name
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
+from strandline.ports.occurrences import CheckpointTold
 
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 
 
+@watched("checkpoint")
 def checkpoint(
     env: Environment, state: object, *, turn: int, name: str, basis: Basis | None, context_free: bool
 ) -> Checkpoint:
@@ -46,6 +49,7 @@ def checkpoint(
     return _keep(env, encoded, None, turn=turn, name=name, basis=basis, context_free=context_free)
 
 
+@watched("checkpoint")
 def register_checkpoint(
     env: Environment,
     external: ExternalState,
@@ -142,7 +146,7 @@ def _keep(
             ),
         )
         tx.checkpoints.add(made)
-    env.emit("checkpoint", {"scope": str(env.scope), "lineage_seq": made.lineage_seq})
+    env.emit("checkpoint", CheckpointTold(lineage_seq=made.lineage_seq, turn=turn))
     return made
 
 

@@ -27,6 +27,7 @@ from strandline.model.case import CaseKind
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
+from strandline.ports.occurrences import CaseTold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,7 +279,7 @@ def store_failure(
             case_id = _ask_about(env, tx, attempt.candidate_id, ends)
         _release(tx, attempt)
     if case_id is not None:
-        env.emit("case", {"scope": str(env.scope), "case_id": case_id, "error": failure.value})
+        env.emit("case", CaseTold(case_id=case_id, error=failure.value))
     return case_id
 
 

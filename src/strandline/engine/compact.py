@@ -27,6 +27,7 @@ from strandline.engine.material import Material, Shown, judge, read_material, re
 from strandline.engine.plan_job import Job, NoJob, Order, plan_job
 from strandline.engine.reading import read_view
 from strandline.engine.search_index import extend_index, is_indexed
+from strandline.engine.watching import watched_flow
 from strandline.errors import (
     ContextOverflowError,
     InvalidInputError,
@@ -44,11 +45,13 @@ from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, CompactionResult
 from strandline.model.summary import Summary
 from strandline.ports import SummaryRequest
+from strandline.ports.occurrences import AttemptTold, CompactionTold
 from strandline.rules.ledger import Tally
 from strandline.rules.partition import Part, part_budget
 from strandline.rules.retry import Again, GiveUp, Postpone, classify, decide
 from strandline.rules.validation import malformed
 
+_BLOCKED = "blocked"  # by a case, why an attempt was refused
 JOINT = "\n"  # between the drafts of the parts of one segment
 _ENDED = {
     CandidateState.REJECTED: CompactionResult.REJECTED,
@@ -77,7 +80,8 @@ class _Run:
         """Measure a phase; the same phase may come several times."""
         begun = self.env.clock.monotonic_s()
         try:
-            yield
+            with self.env.phase(f"compact.{name}"):
+                yield
         finally:
             spent = (self.env.clock.monotonic_s() - begun) * 1_000
             self.phases_ms[name] = round(self.phases_ms.get(name, 0.0) + spent, 3)
@@ -91,6 +95,7 @@ class _LeaseLostError(Exception):
         self.refused = refused
 
 
+@watched_flow("compact")
 def compact(env: Environment, order: Order) -> Verb[CompactionOutcome]:
     """Compact once: plan, claim, draft, validate, store, activate.
 
@@ -158,9 +163,11 @@ def _attempts(run: _Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refuse
             failed, failure = error, classify(error)
         except _LeaseLostError as lost:
             run.attempts.append(claimed.attempt)
+            _tell_attempt(run, claimed.attempt, refused=lost.refused)
             return lost.refused
         except BaseException as error:
             store_failure(env, claimed.attempt, classify(error), f"{type(error).__name__}: {error}")
+            _tell_attempt(run, claimed.attempt, failure=classify(error))
             raise
         else:
             if not drafting.violations:
@@ -198,6 +205,7 @@ def _settle_failure(
     ends = decision.candidate_state if isinstance(decision, GiveUp) else None
     run.case_id = store_failure(env, attempt, failure, str(failed), drafts=drafts, verdict=verdict, ends=ends)
     run.attempts.append(replace(attempt, failure=failure, failure_text=str(failed), verdict=verdict))
+    _tell_attempt(run, attempt, ends=ends, failure=failure)
     if isinstance(decision, Again):
         return decision
     if isinstance(decision, GiveUp):
@@ -308,13 +316,16 @@ def _store_and_finish(
     total = assembled.summary.tokens + job.tail_tokens
     if total > job.plan.budget:  # what was planned was kept, so this is a fault of ours: it activates nothing
         store_failure(env, claimed.attempt, FailureClass.STORAGE, f"{total} tokens, budget {job.plan.budget}")
+        _tell_attempt(run, claimed.attempt, failure=FailureClass.STORAGE)
         raise ContextOverflowError("the assembled context exceeds its budget", needed=total, budget=job.plan.budget)
     with run.phase("store"):
         stored = store_validated(env, job, claimed.attempt, drafts, assembled)
     if isinstance(stored, Refused):
         run.attempts.append(claimed.attempt)
+        _tell_attempt(run, claimed.attempt, refused=stored)
         return stored
     run.attempts.append(stored)
+    _tell_attempt(run, stored)
     return _finish(run, job, stored)
 
 
@@ -322,15 +333,16 @@ def _finish(run: _Run, job: Job, attempt: Attempt) -> tuple[CompactionResult, st
     with run.phase("activate"):
         try:
             entry = _activate(run.env, job, attempt)
-        except UnreconciledSummaryError:
+        except UnreconciledSummaryError as error:
             release(run.env, attempt)
+            _tell_attempt(run, attempt, refused=Refused(reason=_BLOCKED, case_id=error.case_id))
             raise
     if isinstance(entry, Refused):
+        _tell_attempt(run, attempt, refused=entry)
         if not entry.fenced:
             release(run.env, attempt)
         return entry
     run.activated = (job, attempt, entry)
-    run.env.emit("compaction", {"scope": str(run.env.scope), "attempt": attempt.attempt_id})
     with run.phase("index"):
         _extend_index(run.env)
     return CompactionResult.ACTIVATED, ""
@@ -392,7 +404,64 @@ def _standing(run: _Run) -> _Standing:
         )
 
 
+def _tell_attempt(
+    run: _Run,
+    attempt: Attempt,
+    *,
+    ends: CandidateState | None = None,
+    failure: FailureClass | None = None,
+    refused: Refused | None = None,
+) -> None:
+    """Tell the hooks how an attempt ended: validated, failed by a class of C14, or refused (I6)."""
+    state, reason = "validated", None
+    if failure is not None:
+        state = ends.value if ends in _ENDED else "failed"
+    if refused is not None:
+        state = "refused"
+        reason = "fenced" if refused.fenced else "moved" if refused.moved else _BLOCKED
+    run.env.emit(
+        "attempt",
+        AttemptTold(
+            view=run.order.view,
+            candidate_id=attempt.candidate_id,
+            attempt_id=attempt.attempt_id,
+            number=attempt.number,
+            state=state,
+            failure=failure.value if failure is not None else None,
+            reason=reason,
+            case_id=refused.case_id if refused is not None else run.case_id,
+        ),
+    )
+
+
 def _outcome(run: _Run, result: CompactionResult, reason: str) -> CompactionOutcome:
+    outcome = _as_it_stands(run, result, reason)
+    last = run.attempts[-1] if run.attempts else None
+    run.env.emit(
+        "compaction",
+        CompactionTold(
+            view=outcome.view,
+            outcome=outcome.outcome.value,
+            candidate_id=last.candidate_id if last else None,
+            attempt_id=last.attempt_id if last else None,
+            generation=outcome.generation,
+            watermark=outcome.watermark,
+            revision=outcome.revision,
+            attempts=len(outcome.attempts),
+            tokens_before=outcome.tokens_before,
+            summary_tokens=outcome.summary_tokens,
+            tail_tokens=outcome.tail_tokens,
+            depth=outcome.depth,
+            refs_seen=outcome.refs_seen,
+            refs_dropped=outcome.refs_dropped,
+            phases_ms=outcome.phases_ms,
+            case_id=outcome.case_id,
+        ),
+    )
+    return outcome
+
+
+def _as_it_stands(run: _Run, result: CompactionResult, reason: str) -> CompactionOutcome:
     env, now = run.env, _standing(run)
     summary = now.summary
     summary_tokens = summary.tokens if summary else 0

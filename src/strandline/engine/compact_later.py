@@ -6,13 +6,16 @@ from dataclasses import replace
 
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.reading import find_view
+from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError, QueueFullError
 from strandline.limits import CONTEXT_BUDGET_TOKENS_MIN, DUE_DELAY_S_MAX, DUE_PER_TENANT_MAX
 from strandline.model.due import PRIORITY_MAX, DueCompaction
 from strandline.ports import Transaction
+from strandline.ports.occurrences import DueTold
 from strandline.rules.queueing import Wish, ask
 
 
+@watched("compact_later")
 def compact_later(
     env: Environment,
     view: str,
@@ -54,8 +57,7 @@ def compact_later(
             tx.log.set_head(replace(head, due_rows=head.due_rows + 1))
         elif due != there:
             tx.due.settle(due, fence=there.fence)
-    scope = {"tenant": env.scope.tenant, "workflow": env.scope.workflow}
-    env.emit("due", {**scope, "view": view, "priority": due.priority, "due_us": due.due_us})
+    env.emit("due", DueTold(view=view, priority=due.priority, due_us=due.due_us))
     return due
 
 

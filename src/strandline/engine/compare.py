@@ -17,6 +17,7 @@ from strandline.engine.environment import PART_JOINT, Environment, check_whole
 from strandline.engine.flow import Verb
 from strandline.engine.plan_job import NoJob, Order, plan_job
 from strandline.engine.reading import abandoned_of, find_view, read_live, visible, with_references
+from strandline.engine.watching import watched_flow
 from strandline.errors import ContextOverflowError, InvalidInputError
 from strandline.limits import COMPARE_DROPPED_MAX, COMPARE_SUMMARIES_MAX, CONTEXT_BUDGET_TOKENS_MIN, LOG_PAGE_EVENTS
 from strandline.model.comparison import ComparedSummary, Comparison
@@ -56,6 +57,7 @@ class _Log:
     revision: int
 
 
+@watched_flow("compare")
 def compare(env: Environment, order: ComparisonOrder) -> Verb[Comparison]:
     """Compare every foreign summary of the workflow.
 

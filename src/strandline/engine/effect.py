@@ -47,6 +47,7 @@ from strandline.engine.environment import Environment
 from strandline.engine.find_repeat import Window, calls_executed, effects_executed, find_window
 from strandline.engine.flow import NotBegunError, Probe, Run, Verb
 from strandline.engine.guard import consume_permit, record_refusal
+from strandline.engine.watching import watched_flow
 from strandline.errors import (
     ActionDeniedError,
     CorruptRecordError,
@@ -63,6 +64,7 @@ from strandline.model.case import Case, EffectCantTell, EffectDone, EffectNeverH
 from strandline.model.effect import Effect, EffectOutcome, EffectOutcomeKind, EffectState
 from strandline.model.event import EventKind
 from strandline.ports import KeyTakenError, Transaction
+from strandline.ports.occurrences import EffectTold
 from strandline.rules.repeats import Execution, likely_repeat
 
 _NO_WINDOW: Final = Window(recovery_seq=0, branch=0)
@@ -95,6 +97,7 @@ class _Intent:
     chain: bytes
 
 
+@watched_flow("effect")
 def effect(env: Environment, request: EffectRequest) -> Verb[EffectOutcome]:
     """Run an effect once, or give the result that is recorded.
 
@@ -115,8 +118,7 @@ def effect(env: Environment, request: EffectRequest) -> Verb[EffectOutcome]:
                 pass  # what was met in a write may not be committed yet; this one ends with it or after it
             continue
         if outcome is not None:
-            details = {"scope": str(env.scope), "key": request.key, "tool": request.tool, "kind": outcome.kind.value}
-            env.emit("effect", details)
+            env.emit("effect", EffectTold(key=request.key, tool=request.tool, kind=outcome.kind.value))
             return outcome
     raise StoreUnavailableError(
         f"the effect {request.key!r} was moved by others {EFFECT_ROUNDS_MAX} times in a row; nothing ran",

@@ -17,6 +17,7 @@ from strandline.engine.cases import open_case, settle_case
 from strandline.engine.environment import Environment
 from strandline.engine.family import ledger
 from strandline.engine.reading import find_view, read_one
+from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError, OutcomeUnknownError
 from strandline.limits import EFFECT_ROUNDS_MAX, FAILURE_CHARS_MAX
 from strandline.model.action import Permit
@@ -234,6 +235,7 @@ def check_effects_whole(book: Transaction) -> None:
         raise CorruptRecordError(f"{counted} are stored, and {written} were written", place="effect")
 
 
+@watched("effects")
 def list_effects(env: Environment) -> list[Effect]:
     """Return the effects of the workflow and of its family of forks, by the time of their intent.
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Final
+from types import MappingProxyType, TracebackType
+from typing import Final, cast
 
 from strandline.codec import encode_text
 from strandline.engine.ancestry import compose
-from strandline.errors import InvalidInputError
+from strandline.errors import ContextOverflowError, CorruptRecordError, InvalidInputError, StrandlineError
 from strandline.limits import CASE_TEXT_CHARS_MAX
 from strandline.model.ids import Scope
-from strandline.ports import Clock, Entropy, Hook, Store, TokenCounter, Transaction
+from strandline.ports import Clock, Entropy, Hook, Store, TokenCounter, Tracer, Transaction
+from strandline.ports.occurrences import IncidentTold, OperationTold, OverflowTold
 from strandline.rules.commands import command_line
 from strandline.rules.reference_rules import BUILT_IN, References
 
 PART_JOINT: Final = "\n\n"  # between the parts of a context that is read as one text
+_UNWATCHED: Final = nullcontext()
+_begun: ContextVar[float | None] = ContextVar("begun", default=None)  # when the verb began, by the monotonic clock
 
 
 def check_whole(name: str, value: int | None) -> None:
@@ -85,8 +90,84 @@ class Environment:
 
     def emit(self, name: str, details: Mapping[str, object]) -> None:
         """Tell the hooks, after the commit. A hook that raises changes nothing (DESIGN §2)."""
+        if not self.hooks:
+            return
+        begun = _begun.get()
+        elapsed_s = None if begun is None else round(self.clock.monotonic_s() - begun, 6)
+        told = MappingProxyType({**self._where(), "elapsed_s": elapsed_s, **details})
         for hook in self.hooks:
             try:
-                hook.emit(name, details)
+                hook.emit(name, told)
             except Exception:  # noqa: BLE001  what watches the memory must not be able to harm it
                 continue
+
+    def phase(self, name: str) -> AbstractContextManager[None]:
+        """Let the hooks watch a phase while it runs; where there are none it costs nothing."""
+        return self._watched(name) if self.hooks else _UNWATCHED
+
+    @contextmanager
+    def operation(self, name: str) -> Iterator[None]:
+        """Let the hooks watch a verb: while it runs, and how it ended."""
+        outer = _begun.set(self.clock.monotonic_s())
+        try:
+            with self._watched(name):
+                try:
+                    yield
+                except BaseException as error:
+                    self._emit_failure(name, error)
+                    raise
+                self.emit("operation", OperationTold(operation=name, error=None, case_id=None))
+        finally:
+            with suppress(ValueError):  # a verb that is thrown away ends in another context than its own
+                _begun.reset(outer)
+
+    def _watched(self, name: str) -> AbstractContextManager[None]:
+        tracers = [hook for hook in self.hooks if hasattr(hook, "span")]
+        return _spans(cast("list[Tracer]", tracers), name, MappingProxyType(self._where())) if tracers else _UNWATCHED
+
+    def _emit_failure(self, operation: str, error: BaseException) -> None:
+        damaged = error if isinstance(error, CorruptRecordError) else error.__cause__
+        if isinstance(error, StrandlineError) and not error.told:
+            error.told = True
+            if isinstance(damaged, CorruptRecordError):
+                self.emit("incident", IncidentTold(operation=operation, place=room_of(damaged.place), problems=1))
+            if isinstance(error, ContextOverflowError):
+                self.emit("overflow", OverflowTold(operation=operation, needed=error.needed, budget=error.budget))
+        case_id = getattr(error, "case_id", None)
+        self.emit("operation", OperationTold(operation=operation, error=type(error).__name__, case_id=case_id))
+
+    def _where(self) -> dict[str, object]:
+        return {"tenant": self.scope.tenant, "workflow": self.scope.workflow}
+
+
+def room_of(place: str) -> str:
+    """Return what kind of record a place names, without its number or name: a path is the store's."""
+    room = place.partition(" ")[0]
+    return room if room.isidentifier() else "store"
+
+
+@contextmanager
+def _spans(tracers: Sequence[Tracer], name: str, details: Mapping[str, object]) -> Iterator[None]:
+    with ExitStack() as stack:
+        for tracer in tracers:
+            stack.push(_entered(tracer, name, details))
+        yield
+
+
+Exit = Callable[[type[BaseException] | None, BaseException | None, TracebackType | None], bool]
+
+
+def _entered(tracer: Tracer, name: str, details: Mapping[str, object]) -> Exit:
+    """Enter a span, and return what leaves it; what the tracer raises changes nothing."""
+    try:
+        span = tracer.span(name, details)
+        span.__enter__()
+    except Exception:  # noqa: BLE001  what watches the memory must not be able to harm it
+        span = _UNWATCHED
+
+    def leave(kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+        with suppress(Exception):
+            span.__exit__(kind, error, trace)
+        return False  # what the verb raised goes on
+
+    return leave

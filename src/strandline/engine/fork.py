@@ -16,6 +16,7 @@ from strandline.engine.cases import check_cases_whole
 from strandline.engine.environment import Environment, check_author, check_whole
 from strandline.engine.lineage import add_entry, next_seq
 from strandline.engine.reading import abandoned_of, check_register_whole, check_summary, find_view, read_one
+from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError, TenantScopeError
 from strandline.limits import FORK_DEPTH_MAX
 from strandline.model.event import EventKind
@@ -25,6 +26,7 @@ from strandline.model.outcome import Forked
 from strandline.model.summary import DroppedRef, Summary
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
+from strandline.ports.occurrences import ForkTold
 from strandline.rules.branches import Abandoned
 from strandline.rules.register import carried
 
@@ -32,6 +34,7 @@ _FORKED = "fork:"  # before the id of a summary that a fork took over: no attemp
 _NOTHING = "nothing was written"
 
 
+@watched("fork")
 def fork(env: Environment, at_revision: int | None, name: str, *, by: str, why: str) -> Forked:
     """Begin the workflow `name` from the state of this one at a revision; None: as it is now.
 
@@ -50,7 +53,7 @@ def fork(env: Environment, at_revision: int | None, name: str, *, by: str, why: 
         if tx.log.head().revision or tx.log.head().lineage_seq or tx.views.all():
             raise InvalidInputError(f"{str(here.scope)!r} is there already; {_NOTHING}", hint="Take another name.")
         forked = _Fork(env, tx, name, at_revision).make(by, why)
-    env.emit("fork", {"scope": str(env.scope), "revision": forked.revision, "workflow": name})
+    env.emit("fork", ForkTold(revision=forked.revision, fork=name))
     return forked
 
 

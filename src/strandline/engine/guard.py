@@ -11,6 +11,7 @@ from strandline.engine.environment import Environment
 from strandline.engine.family import ledger
 from strandline.engine.reading import check_basis, find_view
 from strandline.engine.stated_facts import stated_facts
+from strandline.engine.watching import watched
 from strandline.errors import ActionDeniedError, CorruptRecordError, InvalidInputError, StrandlineError
 from strandline.limits import NEEDS_OF_ACTION_MAX
 from strandline.model.action import ActionNeed, Permit, PermitState
@@ -18,11 +19,13 @@ from strandline.model.event import Basis
 from strandline.model.ids import DEFAULT_VIEW
 from strandline.model.needs import checked_need, checked_text
 from strandline.ports import Transaction
+from strandline.ports.occurrences import GuardTold
 from strandline.rules.guarding import Place, StatedFact, decide_action, decide_again
 
 _ASK_AGAIN: Final = "Ask again with `guard`: it decides on the facts as they are now."
 
 
+@watched("guard")
 def guard(
     env: Environment,
     action: str,
@@ -56,8 +59,7 @@ def guard(
             check_basis(tx, basis, str(env.scope))
         permit = _decide(env, tx, action, checked, by, basis)
         _keep(ledger(tx), permit)
-    details = {"scope": str(env.scope), "action": action, "state": permit.state.value, "permit_id": permit.permit_id}
-    env.emit("guard", details)
+    env.emit("guard", GuardTold(action=action, state=permit.state.value, permit_id=permit.permit_id))
     if permit.state is PermitState.DENIED:
         raise _denied(permit, permit.reasons)
     return permit
@@ -142,6 +144,7 @@ def record_refusal(env: Environment, refused: ActionDeniedError, effect_key: str
         refused.add_note(f"the refusal was not recorded: {failure}")
 
 
+@watched("permits")
 def list_permits(env: Environment) -> list[Permit]:
     """Return every decision of the workflow and of its family of forks, the oldest first.
 

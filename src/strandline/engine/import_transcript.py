@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from strandline.codec import keyed_hex, storable
 from strandline.engine.append import LogWriter, PreparedEvent, prepare
 from strandline.engine.environment import Environment
+from strandline.engine.watching import watched
 from strandline.errors import IdempotencyConflictError, ImportFormatError, InvalidInputError
 from strandline.limits import (
     IMPORT_CHUNK_EVENTS,
@@ -27,6 +28,7 @@ from strandline.model.transcript import (
     TranscriptItem,
 )
 from strandline.ports import Transaction
+from strandline.ports.occurrences import ImportTold
 from strandline.rules.reference_rules import References
 
 Progress = Callable[[int], None]
@@ -90,6 +92,7 @@ class Transcript(Protocol):
         ...
 
 
+@watched("import")
 def import_transcript(env: Environment, transcript: Transcript, progress: Progress | None = None) -> ImportReport:
     """Read the file to prove it whole, then append it. Importing it again adds what is new.
 
@@ -173,7 +176,7 @@ def _run(env: Environment, items: Iterable[Placed], *, salvage: bool) -> _Import
         for item, place, ready in items:
             run.take(item, place, ready)
         run.flush()
-    env.emit("import", {"scope": str(env.scope), "revision": run.revision, "added": run.added})
+    env.emit("import", ImportTold(revision=run.revision, added=run.added))
     return run
 
 

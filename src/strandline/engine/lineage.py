@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from strandline.codec import EMPTY_CHAIN, chain_record
 from strandline.engine.environment import Environment
+from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError
 from strandline.limits import LINEAGE_PAGE_ENTRIES
 from strandline.model.lineage import LineageEntry
@@ -84,6 +85,7 @@ def summary_of(tx: Transaction, view: str, generation: int) -> int:
     return number
 
 
+@watched("lineage")
 def list_entries(env: Environment) -> list[LineageEntry]:
     """Return the whole lineage of the workflow, in order."""
     with env.read() as tx:

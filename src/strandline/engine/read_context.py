@@ -11,6 +11,7 @@ from strandline.engine.cases import Question, ask, case_on, find_case
 from strandline.engine.environment import PART_JOINT, Environment, part_tokens
 from strandline.engine.reading import find_view, read_view
 from strandline.engine.retrieve import Outgrown, Retrieval, dependency_text, divergences
+from strandline.engine.watching import watched
 from strandline.errors import ContextOverflowError, InvalidInputError, SummaryReconciliationError
 from strandline.limits import CONTEXT_BUDGET_TOKENS, NEEDS_MAX
 from strandline.model.case import CaseKind
@@ -18,6 +19,7 @@ from strandline.model.context import ContextPart, ContextView, NeedCounts, Omiss
 from strandline.model.event import Basis
 from strandline.model.register import OpenCall
 from strandline.ports import TokenCounter, Transaction
+from strandline.ports.occurrences import ContextTold
 from strandline.rules.fallback import Fitted, add_quotes, fit
 from strandline.rules.planning import check_budget
 from strandline.rules.recovery import missing_dependencies
@@ -87,6 +89,7 @@ class Context:
         return _RENDERERS[provider](self.parts)
 
 
+@watched("context")
 def read_context(env: Environment, view: str, budget: int | None, needs: Sequence[str] = ()) -> Context:
     """Read the context of a view.
 
@@ -120,24 +123,22 @@ def read_context(env: Environment, view: str, budget: int | None, needs: Sequenc
     except (ContextOverflowError, SummaryReconciliationError) as error:
         if isinstance(error, ContextOverflowError) and error.needs:
             error.case_id = _block(env, view)
-        told = {"scope": str(env.scope), "view": view, "rung": BLOCKED, "error": type(error).__name__}
-        env.emit("context", {**told, "case_id": error.case_id})
+        env.emit("context", ContextTold(view=view, rung=BLOCKED, error=type(error).__name__, case_id=error.case_id))
         raise
     env.emit(
         "context",
-        {
-            "scope": str(env.scope),
-            "view": view,
-            "generation": context.generation,
-            "revision": context.revision,
-            "budget": context.budget,
-            "tokens": context.tokens,
-            "tokens_by_kind": {kind.value: tokens for kind, tokens in context.tokens_by_kind.items()},
-            "tokens_omitted": sum(left.tokens for left in context.omitted),
-            "rung": context.rung.value,
-            "needs": asdict(context.needs),
-            "case_id": context.case_id,
-        },
+        ContextTold(
+            view=view,
+            generation=context.generation,
+            revision=context.revision,
+            budget=context.budget,
+            tokens=context.tokens,
+            tokens_by_kind={kind.value: tokens for kind, tokens in context.tokens_by_kind.items()},
+            tokens_omitted=sum(left.tokens for left in context.omitted),
+            rung=context.rung.value,
+            needs=asdict(context.needs),
+            case_id=context.case_id,
+        ),
     )
     return context
 
@@ -208,6 +209,7 @@ def _standing(needs: Sequence[str], parts: Sequence[ContextPart]) -> tuple[int, 
     )
 
 
+@watched("basis")
 def read_basis(env: Environment, view: str) -> Basis:
     """Return the present basis of a view, without reading what it holds."""
     with env.read() as tx:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.reading import abandoned_of, find_view, read_log, visible, with_references
+from strandline.engine.watching import watched
 from strandline.errors import InvalidInputError
 from strandline.limits import EVENTS_PAGE_MAX
 from strandline.model.event import SourceEvent
 
 
+@watched("events")
 def read_events(env: Environment, view: str, from_seq: int, through_seq: int | None) -> list[SourceEvent]:
     """Return the events from_seq..through_seq that the view may read, each checked; abandoned ones say so.
 

@@ -8,12 +8,14 @@ from strandline.codec import encode_text, read_body
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.reading import abandoned_of, find_view, read_summary
 from strandline.engine.retrieve import divergences, sighted_events
+from strandline.engine.watching import watched
 from strandline.errors import InvalidInputError
 from strandline.limits import RECALL_HITS_MAX
 from strandline.model.outcome import RecallHit
 from strandline.model.summary import Manifest
 
 
+@watched("recall")
 def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:
     """Return the events that hold the reference, newest first, at most `limit`; [] when none does.
 
@@ -48,6 +50,7 @@ def recall(env: Environment, ref: str, view: str, limit: int = RECALL_HITS_MAX) 
         ]
 
 
+@watched("manifest")
 def read_manifest(env: Environment, view: str) -> Manifest:
     """Return the view's manifest: what the summary does not hold verbatim."""
     with env.read() as tx:

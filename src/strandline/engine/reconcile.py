@@ -31,6 +31,7 @@ from strandline.engine.reading import find_view, read_one
 from strandline.engine.retrieve import divergences, held_by, last_known
 from strandline.engine.revert import revert_in
 from strandline.engine.rewind import find_checkpoint, rewind_in
+from strandline.engine.watching import watched
 from strandline.errors import (
     CaseAnsweredError,
     CompactionLineageError,
@@ -60,6 +61,7 @@ from strandline.model.lineage import LineageKind
 from strandline.model.outcome import ActedOn
 from strandline.model.register import FactKind
 from strandline.ports import Controller, Transaction
+from strandline.ports.occurrences import AnswerTold
 from strandline.rules.reconciling import check_answer, check_fits
 
 STRANDLINE = "strandline"  # the actor of events that an answer appends
@@ -99,6 +101,7 @@ class _Given:
         return event
 
 
+@watched("reconcile")
 def reconcile(env: Environment, case_id: str, answer: CaseAnswer, *, by: str, why: str) -> Case:
     """Answer a case. What the answer does, its entry in the lineage and the answered case are one transaction.
 
@@ -131,7 +134,7 @@ def reconcile(env: Environment, case_id: str, answer: CaseAnswer, *, by: str, wh
             detail={"digest": digest, **detail},
         )
         answered = replace(as_read(env, tx, answered), done=detail, acted_on=tuple(given.acted_on))
-    env.emit("answer", {"scope": str(env.scope), "case_id": case_id, "answer": answered.answer, "by": by})
+    env.emit("answer", AnswerTold(case_id=case_id, answer=str(answered.answer), by=by))
     return answered
 
 

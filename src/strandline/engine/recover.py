@@ -19,6 +19,7 @@ from strandline.engine.read_context import Context, assemble_context, check_need
 from strandline.engine.reading import OF_A_SUMMARY, UNWRITTEN_MAIN, abandoned_of, find_view, read_view
 from strandline.engine.reconcile import answer_by_controller, check_controller, passed_over
 from strandline.engine.retrieve import divergences, last_known
+from strandline.engine.watching import watched
 from strandline.errors import (
     CompactionLineageError,
     ContextOverflowError,
@@ -42,6 +43,7 @@ from strandline.model.recovery import (
 from strandline.model.register import OpenCall
 from strandline.model.view import ViewHead
 from strandline.ports import Controller, Transaction
+from strandline.ports.occurrences import CaseTold, RecoveryTold
 from strandline.rules.branches import Abandoned
 from strandline.rules.planning import check_budget
 from strandline.rules.recovery import missing_dependencies, resume_from_checkpoint, select_recovery_target
@@ -130,7 +132,8 @@ def recover(env: Environment, request: RecoveryRequest) -> Recovery:
         ContextOverflowError: the context does not fit the budget.
         CorruptRecordError: the log itself is damaged.
     """
-    return with_loads(request.loader, lambda: _recover(env, request))
+    watch = watched("recover.dry_run" if request.dry_run else "recover")
+    return watch(lambda here: with_loads(request.loader, lambda: _recover(here, request)))(env)
 
 
 def _recover(env: Environment, request: RecoveryRequest) -> Recovery:
@@ -181,10 +184,13 @@ def _recover_once(env: Environment, request: RecoveryRequest) -> Recovery | Refu
     outcome: Recovery | Refusal
     with env.write() as tx:
         before = tx.views.all()
-        fenced = fence_all(env, tx)
+        with env.phase("recover.fence"):
+            fenced = fence_all(env, tx)
         try:
-            decided = _decide(env, tx, request, seen)
-            entry = add_entry(tx, _entry(env, tx, decided, fenced))
+            with env.phase("recover.choose"):
+                decided = _decide(env, tx, request, seen)
+            with env.phase(f"recover.{decided.kind}"):
+                entry = add_entry(tx, _entry(env, tx, decided, fenced))
             outcome = replace(decided, lineage_seq=entry.lineage_seq)
         except (SummaryReconciliationError, CompactionLineageError) as error:
             question = _question(tx, seen, error)
@@ -194,11 +200,11 @@ def _recover_once(env: Environment, request: RecoveryRequest) -> Recovery | Refu
                 record_fence(tx, view, env.clock.now_us())
             name_case(env, error, ask(env, tx, question))
             outcome = error
-    scope = str(env.scope)
     if isinstance(outcome, Recovery):
-        env.emit("recovery", {"scope": scope, "kind": outcome.kind.value, "lineage_seq": outcome.lineage_seq})
+        seq, reader, generation = outcome.lineage_seq, outcome.context.view, outcome.generation
+        env.emit("recovery", RecoveryTold(outcome=outcome.kind, lineage_seq=seq, view=reader, generation=generation))
     else:
-        env.emit("case", {"scope": scope, "case_id": outcome.case_id, "error": type(outcome).__name__})
+        env.emit("case", CaseTold(case_id=outcome.case_id, error=type(outcome).__name__))
     return outcome
 
 

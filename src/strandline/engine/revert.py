@@ -16,6 +16,7 @@ from strandline.engine.claim import fence_holder
 from strandline.engine.environment import Environment, check_author
 from strandline.engine.lineage import add_entry, next_seq, read_entries, summary_of
 from strandline.engine.reading import check_reach, find_view, load_summary
+from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError
 from strandline.model.candidate import CandidateState
 from strandline.model.case import Case, CaseKind
@@ -24,8 +25,10 @@ from strandline.model.outcome import Reverted
 from strandline.model.summary import Summary
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
+from strandline.ports.occurrences import RegressionTold, RevertTold
 
 
+@watched("revert")
 def revert(env: Environment, view: str, to_generation: int, *, by: str, why: str) -> Reverted:
     """Go back to the content of a generation, in one transaction.
 
@@ -37,13 +40,13 @@ def revert(env: Environment, view: str, to_generation: int, *, by: str, why: str
         reverted = revert_in(env, tx, view, to_generation, by=by, why=why)
     env.emit(
         "revert",
-        {
-            "scope": str(env.scope),
-            "view": view,
-            "generation": reverted.generation,
-            "to_generation": to_generation,
-            "acted_on": reverted.acted_on_count,
-        },
+        RevertTold(
+            view=view,
+            generation=reverted.generation,
+            to_generation=to_generation,
+            acted_on=reverted.acted_on_count,
+            case_id=reverted.case_id,
+        ),
     )
     return reverted
 
@@ -119,6 +122,7 @@ def revert_in(
     )
 
 
+@watched("report_regression")
 def report_regression(env: Environment, view: str, generation: int, *, by: str, why: str) -> Case:
     """Open a case on a bad summary; nothing is moved. While it is active it is not compacted again (I11).
 
@@ -134,7 +138,9 @@ def report_regression(env: Environment, view: str, generation: int, *, by: str, 
                 f"generation {generation} of view {view!r} is the empty summary, which says nothing that could be bad"
             )
         bad = replace(head, generation=generation, summary_no=number)
-        return as_read(env, tx, _open_regression(env, tx, bad, by=by, why=why))
+        case = as_read(env, tx, _open_regression(env, tx, bad, by=by, why=why))
+    env.emit("regression", RegressionTold(view=view, generation=generation, case_id=case.case_id))
+    return case
 
 
 def _open_regression(env: Environment, tx: Transaction, view: ViewHead, *, by: str, why: str) -> Case:

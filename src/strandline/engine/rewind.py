@@ -17,6 +17,7 @@ from strandline.engine.environment import Environment, check_author, check_whole
 from strandline.engine.lineage import add_entry, check_entry, next_seq, read_entries, summary_of
 from strandline.engine.reading import abandoned_of, check_register_whole, load_summary, read_live
 from strandline.engine.revert import left_by
+from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError
 from strandline.model.candidate import CandidateState
 from strandline.model.event import Event, EventKind
@@ -26,12 +27,14 @@ from strandline.model.register import FactKind
 from strandline.model.summary import Summary
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
+from strandline.ports.occurrences import RewindTold
 from strandline.rules.branches import Abandoned
 from strandline.rules.register import rewound
 
 _GOES_ON = frozenset({CandidateState.PENDING, CandidateState.VALIDATED})
 
 
+@watched("rewind")
 def rewind(env: Environment, to_revision: int, *, by: str, why: str) -> Rewound:
     """Abandon every live event behind `to_revision`, in one transaction.
 
@@ -44,6 +47,7 @@ def rewind(env: Environment, to_revision: int, *, by: str, why: str) -> Rewound:
     return _emitted(env, done)
 
 
+@watched("rewind")
 def rewind_to_checkpoint(env: Environment, checkpoint_seq: int, *, by: str, why: str) -> Rewound:
     """Go back to the revision of a checkpoint; recovery then restores it (I17).
 
@@ -74,7 +78,7 @@ def find_checkpoint(tx: Transaction, checkpoint_seq: int) -> LineageEntry:
 
 
 def _emitted(env: Environment, done: Rewound) -> Rewound:
-    env.emit("rewind", {"scope": str(env.scope), "to": done.to_revision, "events": done.events, "branch": done.branch})
+    env.emit("rewind", RewindTold(to_revision=done.to_revision, events=done.events, branch=done.branch))
     return done
 
 

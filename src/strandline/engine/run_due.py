@@ -11,12 +11,14 @@ from strandline.engine.environment import Environment, check_whole
 from strandline.engine.flow import Verb
 from strandline.engine.plan_job import Background, Order
 from strandline.engine.reading import find_view
+from strandline.engine.watching import watched_flow
 from strandline.errors import InvalidInputError, StrandlineError
 from strandline.limits import FAILURE_CHARS_MAX, NAME_CHARS_MAX, SWEEP_ROWS_MAX
 from strandline.model.case import CaseState
 from strandline.model.due import DueCompaction, DueKey, DueResult, DueRun
 from strandline.model.outcome import CompactionOutcome
 from strandline.ports import AsyncSummarizer, Clock, Store, Summarizer, Transaction
+from strandline.ports.occurrences import DueRunTold
 from strandline.rules.queueing import Ending, busy_us, ending_by, ending_of, give_back, settle, take
 
 
@@ -43,6 +45,7 @@ def sweep(store: Store, clock: Clock, limit: int, per_tenant: int) -> list[DueKe
     return store.due(clock.now_us(), limit, per_tenant)
 
 
+@watched_flow("run_due")
 def run_due(env: Environment, order: DueOrder) -> Verb[DueRun]:
     """Run what is due; return at once where it is not due, or somebody runs it.
 
@@ -143,8 +146,8 @@ def _settle(
 
     row = _replace(env, taken, settled_row)
     settled = row is not None and row.fence == taken.fence
-    details = {"tenant": order.key.tenant, "workflow": order.key.workflow, "view": taken.view}
-    env.emit("due_run", {**details, "result": ending.result.value, "runs": taken.runs})
+    told = DueRunTold(view=taken.view, result=ending.result.value, runs=taken.runs, case_id=ending.case_id)
+    env.emit("due_run", told)
     return DueRun(
         key=order.key,
         result=ending.result,

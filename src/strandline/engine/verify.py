@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ from strandline.codec import record_digest, source_digest
 from strandline.engine.assemble import standing_refs
 from strandline.engine.cases import answer_key, check_cases_whole
 from strandline.engine.checkpoint import check_checkpoint
-from strandline.engine.environment import Environment
+from strandline.engine.environment import Environment, room_of
 from strandline.engine.fork import inherited_branches
 from strandline.engine.lineage import read_entries
 from strandline.engine.material import EMPTY_SOURCE
@@ -19,6 +20,7 @@ from strandline.engine.verify_effects import check_effects
 from strandline.engine.verify_log import LogFold, Notes, Progress, check_references, check_register, fold_log
 from strandline.engine.verify_permits import check_permits
 from strandline.engine.verify_search import check_search
+from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, StrandlineError
 from strandline.limits import VERIFY_PROBLEMS_MAX
 from strandline.model.candidate import AttemptState, CandidateState
@@ -29,10 +31,12 @@ from strandline.model.outcome import Problem, VerifyReport
 from strandline.model.summary import Summary
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
+from strandline.ports.occurrences import IncidentTold
 from strandline.rules.merging import depth_bound
 from strandline.rules.verbatim import verbatim_subset
 
 
+@watched("verify")
 def verify(env: Environment, scopes: list[Scope], progress: Progress | None = None) -> VerifyReport:
     """Check workflows completely, and the storage engine's own structures.
 
@@ -52,6 +56,8 @@ def verify(env: Environment, scopes: list[Scope], progress: Progress | None = No
         problems += check.notes.problems
         events += check.events
     once = tuple(dict.fromkeys(problems))  # a segment that several summaries share is damaged once
+    for room, found in Counter(room_of(problem.place) for problem in once).items():
+        env.emit("incident", IncidentTold(operation="verify", place=room, problems=found))
     return VerifyReport(workflows=len(scopes), events=events, problems=once[:VERIFY_PROBLEMS_MAX])
 
 

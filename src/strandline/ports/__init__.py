@@ -12,6 +12,7 @@ from strandline.ports.outside import (
     Summarizer,
     SummaryRequest,
     TokenCounter,
+    Tracer,
 )
 from strandline.ports.store import Store, Transaction
 
@@ -38,6 +39,7 @@ __all__ = [
     "SummaryFacet",
     "SummaryRequest",
     "TokenCounter",
+    "Tracer",
     "Transaction",
     "ViewFacet",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -122,5 +123,16 @@ class Hook(Protocol):
     """Told of what happened, after the commit. A hook that raises is ignored."""
 
     def emit(self, name: str, details: Mapping[str, object]) -> None:
-        """Take note of one occurrence."""
+        """Take note of one occurrence: `ports.occurrences` says which there are, and their details."""
+        ...
+
+
+class Tracer(Hook, Protocol):
+    """A hook that also watches each verb and its phases while they run, such as `compact` and `compact.draft`."""
+
+    def span(self, name: str, details: Mapping[str, object]) -> AbstractContextManager[object]:
+        """Return what is entered when the phase begins and left when it ends, with what it raised.
+
+        Phases nest in the context (`contextvars`) of the verb, whichever threads it runs in, and so does what it calls.
+        """
         ...

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from strandline.model.due import DueKey
+from strandline.model.figures import StoreFigures
 from strandline.model.ids import Scope
 from strandline.ports.decisions import CaseFacet, EffectFacet, PermitFacet
 from strandline.ports.log import LogFacet, RefFacet, RegisterFacet, SearchFacet
@@ -127,6 +128,13 @@ class Store(Protocol):
         Tenants take turns, the one that has waited longest first, and each has at most `per_tenant`; within a tenant
         the highest priority comes first, then what has been due for the longest time. It costs what is returned, and a
         step per tenant that has due rows; never what else waits. It sees keys, times and priorities only.
+        """
+        ...
+
+    def figures(self, tenant: str | None, now_us: int) -> StoreFigures:
+        """Return counts and ages out of the rows, of one tenant or of all, as one snapshot holds them (C27).
+
+        It reads no event. Of a tenant it reads that tenant's rows only (I21); one that is not there has none.
         """
         ...
 

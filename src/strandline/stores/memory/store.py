@@ -11,10 +11,12 @@ from typing import Final
 from strandline.errors import InvalidInputError, StoreUnavailableError
 from strandline.limits import STORE_BUSY_TIMEOUT_S
 from strandline.model.due import DueCompaction, DueKey
+from strandline.model.figures import StoreFigures, fold_figures
 from strandline.model.ids import Scope
 from strandline.ports import Transaction
 from strandline.stores.memory.decisions import MemoryCases, MemoryEffects, MemoryPermits
 from strandline.stores.memory.due import MemoryDue, sweep
+from strandline.stores.memory.figures import add_up, count_workflow
 from strandline.stores.memory.log import MemoryLog, MemoryRefs, MemoryRegister
 from strandline.stores.memory.memory import (
     MemoryCheckpoints,
@@ -189,6 +191,18 @@ class MemoryStore:
                 finally:
                     workflow.history.end_read(moment)
                 yield from ((scope, row) for row in rows)
+
+    def figures(self, tenant: str | None, now_us: int) -> StoreFigures:
+        totals: dict[str, dict[tuple[str, str], int]] = {}
+        for scope in self.scopes(tenant):
+            workflow = self._open_workflows()[scope]
+            moment = workflow.history.begin_read()
+            try:
+                add_up(count_workflow(workflow.tables, moment, now_us), totals.setdefault(scope.tenant, {}))
+            finally:
+                workflow.history.end_read(moment)
+        rows = [(name, *key, number) for name, total in totals.items() for key, number in total.items()]
+        return fold_figures(rows, now_us)
 
     def problems(self) -> list[str]:
         return []

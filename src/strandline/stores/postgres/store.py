@@ -13,6 +13,7 @@ from strandline.codec import EMPTY_CHAIN
 from strandline.errors import StoreUnavailableError
 from strandline.limits import POSTGRES_BEGIN_RETRY_S, POSTGRES_BEGIN_TRIES_MAX, STORE_SCOPES_MAX
 from strandline.model.due import DueKey
+from strandline.model.figures import StoreFigures, fold_figures
 from strandline.model.ids import Scope
 from strandline.model.lineage import WorkflowHead
 from strandline.ports import Clock, Entropy, Transaction
@@ -25,6 +26,7 @@ from strandline.stores.postgres.running import APP, OPERATOR, SWEEP, Running
 from strandline.stores.postgres.session import PostgresSession
 from strandline.stores.postgres.statements import OPENS, Statements
 from strandline.stores.sql.due import sweep
+from strandline.stores.sql.figures import figures_of
 from strandline.stores.sql.log import head_digest
 from strandline.stores.sql.session import UNKNOWN_ID, Row
 from strandline.stores.sql.transaction import SqlTransaction
@@ -267,6 +269,18 @@ class PostgresStore:
 
         with self._running(ask, writes=False) as (_, found):
             return found
+
+    def figures(self, tenant: str | None, now_us: int) -> StoreFigures:
+        """Return counts and ages out of the rows, of one tenant or, as strandline_operator, of all."""
+
+        def ask(running: Running) -> list[Row]:
+            running.begin(tenant=tenant or "", role=APP if tenant is not None else OPERATOR)
+            wanted = None if tenant is None else self._find_tenant(running, tenant)
+            return running.ask(self._statements["figures"], figures_of(wanted, now_us)).rows
+
+        with self._running(ask, writes=False) as (_, rows):
+            pass
+        return fold_figures([(str(name), str(figure), str(word), int(n)) for name, figure, word, n in rows], now_us)
 
     def problems(self) -> list[str]:
         """Return what the server knows to be wrong with the schema's tables, their indexes, keys and row security."""

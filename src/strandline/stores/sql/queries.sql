@@ -609,3 +609,86 @@ SELECT d.tenant_id, t.name, w.name, d.view, d.priority, d.due_us FROM (
 ) d
 JOIN tenant t ON t.tenant_id = d.tenant_id
 JOIN workflow w ON w.tenant_id = d.tenant_id AND w.workflow_id = d.workflow_id
+WHERE d.lease_until_us > :lease_horizon_us AND d.lease_until_us > 0
+UNION ALL
+SELECT t.tenant_id, t.name, w.name, d.view, d.priority, d.due_us FROM due_compaction d
+JOIN tenant t ON t.tenant_id = d.tenant_id
+JOIN workflow w ON w.tenant_id = d.tenant_id AND w.workflow_id = d.workflow_id
+WHERE d.due_us > :horizon_us AND d.lease_until_us = 0
+LIMIT :limit
+
+-- ------------------------------------------------------------------------------------------ figures
+
+-- One row for each figure and word, of one tenant (:tenant_id = :last_tenant_id) or of all. No event is read: the cost
+-- follows attempts, cases, views, due rows, segments and moves. A lease further ahead than its TTL counts as expired.
+-- name: figures
+SELECT t.name, f.figure, f.label, f.number FROM (
+    SELECT tenant_id, 'workflows' AS figure, '' AS label, count(*) AS number
+    FROM workflow WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id GROUP BY tenant_id
+    UNION ALL
+    SELECT tenant_id, 'events', '', CAST(sum(revision - fork_seq) AS BIGINT)
+    FROM workflow WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id GROUP BY tenant_id
+    UNION ALL
+    SELECT tenant_id, 'candidates', '', count(*)
+    FROM attempt WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id AND number = 1 GROUP BY tenant_id
+    UNION ALL
+    SELECT tenant_id, 'retries', '', count(*)
+    FROM attempt WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id AND number > 1 GROUP BY tenant_id
+    UNION ALL
+    SELECT tenant_id, 'attempts', state, count(*)
+    FROM attempt WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id GROUP BY tenant_id, state
+    UNION ALL
+    SELECT tenant_id, 'failures', failure, count(*)
+    FROM attempt WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id AND failure IS NOT NULL
+    GROUP BY tenant_id, failure
+    UNION ALL
+    SELECT a.tenant_id, 'stale', '', count(*)
+    FROM attempt a WHERE a.tenant_id BETWEEN :tenant_id AND :last_tenant_id AND (a.state = 'fenced'
+        OR (a.state = 'validated' AND NOT EXISTS (SELECT 1 FROM view_head v
+            WHERE v.tenant_id = a.tenant_id AND v.workflow_id = a.workflow_id AND v.lease_attempt = a.attempt_id)))
+    GROUP BY a.tenant_id
+    UNION ALL
+    SELECT tenant_id, 'running_since', '', min(started_us)
+    FROM attempt WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id AND state = 'running' GROUP BY tenant_id
+    UNION ALL
+    SELECT tenant_id, 'leases',
+        CASE WHEN lease_until_us > :now_us AND lease_until_us <= :latest_us THEN 'live' ELSE 'expired' END, count(*)
+    FROM view_head WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id AND lease_attempt IS NOT NULL GROUP BY 1, 3
+    UNION ALL
+    SELECT tenant_id, 'due', CASE WHEN lease_until_us > 0 THEN 'running' WHEN due_us <= :now_us THEN 'due' ELSE 'later' END,
+        count(*)
+    FROM due_compaction WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id AND due_us IS NOT NULL GROUP BY 1, 3
+    UNION ALL
+    SELECT tenant_id, 'due_since', '', min(due_us)
+    FROM due_compaction
+    WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id AND due_us <= :now_us AND lease_until_us = 0
+    GROUP BY tenant_id
+    UNION ALL
+    SELECT tenant_id, 'lineage', kind, count(*)
+    FROM lineage WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id AND kind <> 'checkpoint'
+    GROUP BY tenant_id, kind
+    UNION ALL
+    SELECT tenant_id, 'cases_opened', kind, count(*)
+    FROM case_file WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id GROUP BY tenant_id, kind
+    UNION ALL
+    SELECT tenant_id, 'cases_open', kind, count(*)
+    FROM case_file WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id AND state = 'open' GROUP BY tenant_id, kind
+    UNION ALL
+    SELECT tenant_id, 'cases_since', kind, min(opened_us)
+    FROM case_file WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id AND state = 'open' GROUP BY tenant_id, kind
+    UNION ALL
+    SELECT v.tenant_id, m.figure, '', CAST(CASE m.figure
+            WHEN 'summaries' THEN count(*) WHEN 'summary_tokens' THEN sum(s.tokens) WHEN 'depth_max' THEN max(s.depth)
+            WHEN 'manifest_refs' THEN sum(s.dropped_count) ELSE max(s.dropped_count) END AS BIGINT)
+    FROM view_head v JOIN summary s
+            ON s.tenant_id = v.tenant_id AND s.workflow_id = v.workflow_id AND s.summary_no = v.summary_no
+        CROSS JOIN (SELECT 'summaries' AS figure UNION ALL SELECT 'summary_tokens' UNION ALL SELECT 'depth_max'
+            UNION ALL SELECT 'manifest_refs' UNION ALL SELECT 'manifest_refs_max') m
+    WHERE v.tenant_id BETWEEN :tenant_id AND :last_tenant_id GROUP BY v.tenant_id, m.figure
+    UNION ALL
+    SELECT tenant_id, 'source_tokens', '', CAST(sum(source_tokens) AS BIGINT)
+    FROM segment WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id GROUP BY tenant_id
+    UNION ALL
+    SELECT tenant_id, 'segment_tokens', '', CAST(sum(tokens) AS BIGINT)
+    FROM segment WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id GROUP BY tenant_id
+) f JOIN tenant t ON t.tenant_id = f.tenant_id

@@ -14,11 +14,13 @@ from strandline.codec import DIGEST_BYTES, EMPTY_CHAIN
 from strandline.errors import CorruptRecordError, InvalidInputError, StoreUnavailableError
 from strandline.limits import STORE_BUSY_TIMEOUT_S, STORE_READERS_MAX, STORE_SCOPES_MAX
 from strandline.model.due import DueKey
+from strandline.model.figures import StoreFigures, fold_figures
 from strandline.model.ids import Scope
 from strandline.model.lineage import WorkflowHead
 from strandline.ports import Clock, Entropy, Transaction
 from strandline.stores.migrate import Migration, pending, read_migrations
 from strandline.stores.sql.due import sweep
+from strandline.stores.sql.figures import figures_of
 from strandline.stores.sql.log import head_digest
 from strandline.stores.sql.session import UNKNOWN_ID, Row
 from strandline.stores.sql.transaction import SqlTransaction
@@ -193,13 +195,14 @@ class SqliteStore:
             raise map_error(error, self._path) from error
 
     def _find(self, connection: sqlite3.Connection, scope: Scope) -> tuple[int, int]:
-        tenant = connection.execute(QUERIES["find_tenant"].text, {"name": scope.tenant}).fetchone()
-        if tenant is None:
-            return UNKNOWN_ID, UNKNOWN_ID
-        workflow = connection.execute(
-            QUERIES["find_workflow"].text, {"tenant_id": tenant[0], "name": scope.workflow}
-        ).fetchone()
-        return tenant[0], workflow[0] if workflow else UNKNOWN_ID
+        tenant_id = self._find_tenant(connection, scope.tenant)
+        parameters = {"tenant_id": tenant_id, "name": scope.workflow}
+        workflow = connection.execute(QUERIES["find_workflow"].text, parameters).fetchone()
+        return tenant_id, workflow[0] if workflow else UNKNOWN_ID
+
+    def _find_tenant(self, connection: sqlite3.Connection, name: str) -> int:
+        row = connection.execute(QUERIES["find_tenant"].text, {"name": name}).fetchone()
+        return int(row[0]) if row else UNKNOWN_ID
 
     def _find_or_add(self, connection: sqlite3.Connection, scope: Scope) -> tuple[int, int]:
         tenant_id, workflow_id = self._find(connection, scope)
@@ -285,6 +288,12 @@ class SqliteStore:
                 return sweep(ask, now_us, limit, per_tenant)
             finally:
                 connection.execute("ROLLBACK")
+
+    def figures(self, tenant: str | None, now_us: int) -> StoreFigures:
+        """Return counts and ages out of the rows: one statement, so one snapshot."""
+        with self._reader() as connection:
+            wanted = None if tenant is None else self._find_tenant(connection, tenant)
+            return fold_figures(connection.execute(QUERIES["figures"].text, figures_of(wanted, now_us)), now_us)
 
     def problems(self) -> list[str]:
         """Return what SQLite's own checks find wrong, and whether the file was cut in the middle of a page."""

@@ -28,6 +28,7 @@ pytest.register_assert_rewrite(
             "due",
             "durability",
             "effects",
+            "figures",
             "isolation",
             "jobs",
             "lineage",
@@ -50,6 +51,7 @@ from strandline.testing.conformance.decisions import DecisionLaws  # noqa: E402
 from strandline.testing.conformance.due import DueLaws  # noqa: E402
 from strandline.testing.conformance.durability import DurabilityLaws  # noqa: E402
 from strandline.testing.conformance.effects import EffectLaws  # noqa: E402
+from strandline.testing.conformance.figures import FigureLaws  # noqa: E402
 from strandline.testing.conformance.isolation import IsolationLaws  # noqa: E402
 from strandline.testing.conformance.jobs import JobLaws  # noqa: E402
 from strandline.testing.conformance.lineage import LineageLaws  # noqa: E402
@@ -76,6 +78,7 @@ class StoreConformance(
     SummaryLaws,
     LineageLaws,
     EffectLaws,
+    FigureLaws,
     DecisionLaws,
     DueLaws,
     ValueLaws,

@@ -230,6 +230,9 @@ CREATE TABLE attempt (
     FOREIGN KEY (tenant_id, workflow_id, candidate_id) REFERENCES candidate
 ) STRICT, WITHOUT ROWID;
 
+-- For the store's figures: counts of attempts, without their drafts.
+CREATE INDEX attempt_figures ON attempt (tenant_id, state, failure, started_us);
+
 CREATE TABLE segment (
     tenant_id     INTEGER NOT NULL,
     workflow_id   INTEGER NOT NULL,
@@ -314,6 +317,7 @@ CREATE TABLE lineage (
     UNIQUE (tenant_id, workflow_id, op_key)
 ) STRICT; -- a rowid table, as register_fact
 CREATE INDEX lineage_name ON lineage (tenant_id, workflow_id, name, kind, lineage_seq) WHERE name IS NOT NULL;
+CREATE INDEX lineage_figures ON lineage (tenant_id, kind) WHERE kind <> 'checkpoint';
 CREATE INDEX lineage_move ON lineage (tenant_id, workflow_id, view, generation)
     WHERE generation IS NOT NULL AND kind <> 'checkpoint';
 
