@@ -609,13 +609,6 @@ SELECT d.tenant_id, t.name, w.name, d.view, d.priority, d.due_us FROM (
 ) d
 JOIN tenant t ON t.tenant_id = d.tenant_id
 JOIN workflow w ON w.tenant_id = d.tenant_id AND w.workflow_id = d.workflow_id
-WHERE d.lease_until_us > :lease_horizon_us AND d.lease_until_us > 0
-UNION ALL
-SELECT t.tenant_id, t.name, w.name, d.view, d.priority, d.due_us FROM due_compaction d
-JOIN tenant t ON t.tenant_id = d.tenant_id
-JOIN workflow w ON w.tenant_id = d.tenant_id AND w.workflow_id = d.workflow_id
-WHERE d.due_us > :horizon_us AND d.lease_until_us = 0
-LIMIT :limit
 
 -- ------------------------------------------------------------------------------------------ figures
 
