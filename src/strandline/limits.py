@@ -143,6 +143,7 @@ POSTGRES_STATEMENT_TIMEOUT_S: Final = 60.0  # option statement_timeout_s; a lock
 POSTGRES_IDLE_TIMEOUT_S: Final = 120.0  # of a transaction that asks nothing; option idle_timeout_s
 POSTGRES_BEGIN_TRIES_MAX: Final = 4  # of a transaction whose connection was dead before its first statement
 POSTGRES_BEGIN_RETRY_S: Final = 0.1  # before the second try; then twice as long each time
+POSTGRES_CONNECTIONS_SHARE_MAX: Final = 0.8  # of the server's, with this pool; `doctor` warns above
 POSTGRES_MIGRATE_TIMEOUT_S: Final = 300.0  # of one migration, and of waiting for another process that migrates
 
 # Celery (`strandline.integrations.celery`): the broker carries wake-ups, the store says what is due

@@ -18,6 +18,7 @@ import pytest
 from psycopg import sql
 
 import strandline
+from strandline.client.diagnosis import diagnose
 from strandline.errors import CorruptRecordError, OutcomeUnknownError, SchemaVersionError, StoreUnavailableError
 from strandline.model.ids import Scope
 from strandline.model.lineage import AbandonedRange
@@ -518,3 +519,83 @@ def test_who_locks_upward_waits_and_sees_what_the_other_did(postgres_store_url):
             waiting = pool.submit(count_from_fork)
             assert held.wait(WAIT_S)
         assert waiting.result(WAIT_S) == 2
+
+
+# ------------------------------------------------------------------------------------------ doctor
+
+
+def checks_of(url):
+    return {check.name: check for check in diagnose(url)}
+
+
+def test_a_doctor_looks_at_server_roles_and_schema(postgres_store_url):
+    with strandline.open(postgres_store_url) as db:
+        db.tenant("acme").workflow("w").append(strandline.message("user", "hello"))
+    checks = checks_of(postgres_store_url)
+    failed = [name for name, check in checks.items() if check.status == "fail"]
+    assert failed == ["durability"]  # the test's server gives it up, and is told so
+    for name in (
+        "server",
+        "writes",
+        "connections",
+        "timeouts",
+        "clock",
+        "roles",
+        "schema",
+        "row security",
+        "digest key",
+    ):
+        assert checks[name].status == "ok", checks[name]
+    assert checks["content"].measured["events"] == 1
+
+
+def test_a_doctor_tells_what_is_missing(postgres_url):
+    assert checks_of(postgres_url)["schema"].status == "warn"
+    assert checks_of("postgresql://dana:s3cret@127.0.0.1:1/memory")["server"].status == "fail"
+    open_store(postgres_url).close()
+    with connected(postgres_url) as connection:
+        connection.execute("ALTER TABLE strandline.event NO FORCE ROW LEVEL SECURITY")
+        connection.execute("ALTER TABLE strandline.event DISABLE TRIGGER event_is_never_changed")
+    told = checks_of(postgres_url)["row security"]
+    assert told.status == "fail"
+    assert "event: row security" in told.value
+    assert "event_is_never_changed" in told.value
+    with closing(open_store(postgres_url)) as store:
+        assert len(store.problems()) == 2
+
+
+# ------------------------------------------------------------------------------------------ texts
+
+
+def test_a_nul_goes_all_the_way_or_is_refused_before_the_server_is_asked(postgres_store_url):
+    """C3: bodies hold it; what PostgreSQL keeps as text never does."""
+    with strandline.open(postgres_store_url) as db:
+        wf = db.tenant("acme").workflow("w")
+        wf.append([strandline.message("user", "n\0ul job-17"), strandline.tool_call("c1", "f", {"p": "a\0b"})])
+        assert wf.events()[0].text == "n\0ul job-17"
+        for refused in (
+            lambda: wf.append(strandline.message("user", "x", key="k\0")),
+            lambda: wf.append(strandline.constraint("x\0", "never")),
+            lambda: wf.append(strandline.tool_call("c\0", "f", {})),
+            lambda: wf.effect("e\0", "f", {}, run=lambda: 1),
+            lambda: db.tenant("a\0").workflow("w"),
+            lambda: wf.checkpoint(state={}, turn=1, context_free=True, name="n\0"),
+        ):
+            with pytest.raises((strandline.InvalidInputError, strandline.TenantScopeError)):
+                refused()
+        assert wf.recall("job-17")[0].text == "n\0ul job-17"
+        assert db.verify().ok
+
+
+def test_a_failure_that_holds_a_nul_is_kept(postgres_store_url):
+    """C14: what a summarizer says is untrusted."""
+
+    def broken(request):
+        raise strandline.MalformedDraftError("no \0 and \ud800")
+
+    with strandline.open(postgres_store_url) as db:
+        wf = db.tenant("acme").workflow("w")
+        wf.append([strandline.message("user", f"job-{n} " + "words " * 200) for n in range(40)])
+        assert wf.compact(budget=1_000, summarizer=broken).outcome != "activated"
+        assert wf.compact(budget=1_000).outcome == "activated"
+        assert db.verify().ok

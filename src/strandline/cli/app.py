@@ -31,6 +31,7 @@ from strandline.cli.import_transcript import import_transcript
 from strandline.cli.lineage import lineage
 from strandline.cli.manifest import manifest
 from strandline.cli.metrics import metrics
+from strandline.cli.migrate import migrate
 from strandline.cli.output import print_version
 from strandline.cli.permits import permits
 from strandline.cli.recall import recall
@@ -107,6 +108,7 @@ app.command("refs")(refs)
 app.command("verify")(command(verify, "all of the store", ("view", "refs_config")))
 app.command("backup")(command(backup, "all of the store", ("tenant", "workflow", "view", "refs_config")))
 app.command("copy")(copy)
+app.command("migrate")(command(migrate, unused=("tenant", "workflow", "view", "refs_config")))
 app.command("doctor")(command(doctor, unused=("tenant", "workflow", "view", "refs_config")))
 app.command("metrics")(metrics)
 app.command("drill")(drill)

@@ -22,6 +22,7 @@ from strandline.errors import (
     CompactionLineageError,
     CorruptRecordError,
     InvalidInputError,
+    StoreUnavailableError,
     SummaryReconciliationError,
     TenantScopeError,
     UnreconciledSummaryError,
@@ -147,7 +148,16 @@ class Target:
         """Return a command line on this same workflow, as it can be typed."""
         given = {"store": self.store, "tenant": self.tenant, "workflow": self.workflow}
         usual = {"store": os.environ.get("STRANDLINE_STORE") or DEFAULT_STORE, "tenant": DEFAULT_TENANT}
+        given = {"store": self.shown, "tenant": self.tenant, "workflow": self.workflow}
+        usual = {"store": os.environ.get("STRANDLINE_STORE") or "strandline.db", "tenant": DEFAULT_TENANT}
         return command_line(words, **{name: value for name, value in given.items() if value != usual.get(name)})
+
+    @property
+    def shown(self) -> str:
+        """The store as it may be shown: without a password."""
+        from strandline.client.opening import shown_url
+
+        return shown_url(self.store)
 
     def _complete(self, error: CorruptRecordError) -> None:
         """Let a hint name its commands as they can be typed here."""
@@ -190,13 +200,16 @@ class Target:
         raise refused
 
     def _other_tenants(self, db: Strandline) -> str:
-        others = sorted({scope.tenant for scope in db.store.scopes()} - {self.tenant})
+        try:
+            others = sorted({scope.tenant for scope in db.store.scopes()} - {self.tenant})
+        except StoreUnavailableError:  # on PostgreSQL only an operator sees other tenants
+            return ""
         return f"the store has tenants: {_listed(others)}" if others else ""
 
     def open_store(self, *, create: bool = False) -> Strandline:
         """Open the store; names are checked before anything is created."""
         import strandline
-        from strandline.client.opening import path_of
+        from strandline.client.opening import file_of, path_of
 
         with as_usage("--store"):
             path_of(self.store)
@@ -210,7 +223,8 @@ class Target:
                 self.store, create=create, hooks=hooks_of_environment(), references=rules_of(self.refs_config)
             )
         except strandline.StoreUnavailableError as error:
-            if not create and not Path(self.store.removeprefix("sqlite:///")).exists():
+            file = file_of(self.store)
+            if not create and file is not None and not file.exists():
                 error.hint = _NO_STORE_HINT
             raise
         except CorruptRecordError as error:

@@ -46,17 +46,17 @@ def doctor(
     warnings = [check for check in checks if check.status is CheckStatus.WARN]
     value: dict[str, object] = {
         "ok": not failures,
-        "store": target.store,
+        "store": target.shown,
         "checks": [pick(check, "name status value advice measured") for check in checks],
     }
     said = ", ".join(count(len(found), what) for found, what in ((failures, "failure"), (warnings, "warning")) if found)
     if not failures:
-        return Answer(value=value, heading=f"{target.store}: {said or 'all is well'}", lines=report_of(checks))
+        return Answer(value=value, heading=f"{target.shown}: {said or 'all is well'}", lines=report_of(checks))
     worst = next(trouble for trouble in _CODES if any(check.trouble is trouble for check in failures))
     first = next(check for check in failures if check.trouble is worst)
     return Answer(
         value=value,
-        heading=f"{target.store}: {said}",
+        heading=f"{target.shown}: {said}",
         lines=report_of(checks),
         error={
             "type": _TYPES.get(worst, "StrandlineError"),

@@ -38,7 +38,7 @@ def verify(target: Target) -> Answer:
         value=value,
         heading=f"{found}: {what}",
         text=problems_of(report),
-        error={**described, "message": f"{found} found in {target.store}", "hint": hint},
+        error={**described, "message": f"{found} found in {target.shown}", "hint": hint},
         code=CORRUPT,
     )
 

@@ -9,21 +9,48 @@ from strandline.errors import InvalidInputError, StoreUnavailableError
 from strandline.ports import Clock, Entropy, Store
 from strandline.stores.memory import MemoryStore
 from strandline.stores.postgres import is_postgres_url, open_postgres
+from strandline.stores.postgres.place import read_url
 from strandline.stores.sqlite import SqliteStore
+from strandline.system import SystemClock, SystemEntropy
 
 
 def open_store(url: str | os.PathLike[str], *, create: bool, durability: str, clock: Clock, entropy: Entropy) -> Store:
     """Open the store that a URL means. Arguments and errors are those of `strandline.open`."""
-    if isinstance(url, str) and is_postgres_url(url):
+    path = path_of(url)
+    if is_postgres_url(path):
         if durability != "full":
             raise InvalidInputError("the durability of a store on PostgreSQL is the server's: synchronous_commit")
-        return open_postgres(url, clock=clock, entropy=entropy, create=create)
-    path = path_of(url)
+        return open_postgres(path, clock=clock, entropy=entropy, create=create)
     if path == ":memory:":
         return MemoryStore(digest_key=entropy.salt() + entropy.salt())
     if not create and not Path(path).exists():
         raise StoreUnavailableError(f"{path}: no such store", hint="Append to it or import a file to make it.")
     return SqliteStore(path, clock=clock, entropy=entropy, durability=durability)
+
+
+def migrate_store(url: str, *, post: bool) -> None:
+    """Bring a store up to date; `post`: also with what waits until every process runs this version.
+
+    Raises:
+        StoreUnavailableError: as `strandline.open` with create=False.
+    """
+    clock, entropy = SystemClock(), SystemEntropy()
+    path = path_of(url)
+    if is_postgres_url(path):
+        open_postgres(path, clock=clock, entropy=entropy, create=False, post=post).close()
+    else:
+        open_store(path, create=False, durability="full", clock=clock, entropy=entropy).close()
+
+
+def shown_url(url: str) -> str:
+    """Return a store's URL as it may be shown: without its password."""
+    return read_url(url).shown if is_postgres_url(url) else url
+
+
+def file_of(url: str) -> Path | None:
+    """Return the file of a store; None where it has none."""
+    path = path_of(url)
+    return None if path == ":memory:" or is_postgres_url(path) else Path(path)
 
 
 def path_of(url: str | os.PathLike[str]) -> str:

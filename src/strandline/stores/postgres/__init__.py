@@ -5,13 +5,16 @@ needed.
 from __future__ import annotations
 
 from strandline.errors import StoreUnavailableError
+from strandline.model.diagnosis import Check
 from strandline.ports import Clock, Entropy, Store
 from strandline.stores.postgres.place import is_postgres_url
 
-__all__ = ["is_postgres_url", "open_postgres"]
+__all__ = ["diagnose_postgres", "is_postgres_url", "open_postgres"]
 
 
-def open_postgres(url: str, *, clock: Clock, entropy: Entropy, create: bool = True, unfinished: bool = False) -> Store:
+def open_postgres(
+    url: str, *, clock: Clock, entropy: Entropy, create: bool = True, post: bool = False, unfinished: bool = False
+) -> Store:
     """Open a store on PostgreSQL, as `PostgresStore`.
 
     Raises:
@@ -23,7 +26,20 @@ def open_postgres(url: str, *, clock: Clock, entropy: Entropy, create: bool = Tr
         raise missing_driver() from error
     from strandline.stores.postgres.store import PostgresStore
 
-    return PostgresStore(url, clock=clock, entropy=entropy, create=create, unfinished=unfinished)
+    return PostgresStore(url, clock=clock, entropy=entropy, create=create, post=post, unfinished=unfinished)
+
+
+def diagnose_postgres(url: str, clock: Clock) -> list[Check]:
+    """Look at a store from outside, as `diagnosis.diagnose`.
+
+    Raises:
+        StoreUnavailableError: the extra is not installed.
+    """
+    try:
+        from strandline.stores.postgres.diagnosis import diagnose
+    except ImportError as error:
+        raise missing_driver() from error
+    return list(diagnose(url, clock))
 
 
 def missing_driver() -> StoreUnavailableError:

@@ -46,6 +46,7 @@ class PostgresStore:
         entropy: makes the digest key of a new store.
         create: make the store when it is not there.
         migrate: bring it up to date where that is needed; else it is refused.
+        post: also with what waits until every process runs this version.
         unfinished: open a copy that has not finished, too: for who goes on with it.
 
     Raises:
@@ -63,6 +64,7 @@ class PostgresStore:
         entropy: Entropy,
         create: bool = True,
         migrate: bool = True,
+        post: bool = False,
         unfinished: bool = False,
     ) -> None:
         self._place = read_url(url)
@@ -74,7 +76,9 @@ class PostgresStore:
         try:
             link = self._pool.take()
             try:
-                meta = open_schema(link.wire.connection, self._place, entropy, create=create, migrate=migrate)
+                meta = open_schema(
+                    link.wire.connection, self._place, entropy, create=create, migrate=migrate, post=post
+                )
             finally:
                 self._pool.give(link)
             self._digest_key = meta[DIGEST_KEY]

@@ -16,20 +16,16 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from strandline.codec import DIGEST_BYTES
-from strandline.errors import SchemaVersionError, StoreUnavailableError, UnfinishedCopyError
 from strandline.limits import (
     CLOCK_BEHIND_S_MAX,
     DOCTOR_BUSY_TIMEOUT_S,
     DOCTOR_CHECK_BYTES_MAX,
-    DOCTOR_LEASES_SHOWN_MAX,
     FREE_PAGES_SHARE_MAX,
-    LEASE_TTL_S,
     WAL_BYTES_LARGE,
 )
 from strandline.model.diagnosis import Check, Trouble, failed, passed, warned
-from strandline.stores.migrate import pending, read_migrations
-from strandline.stores.sql.transfer import COPY_MARK, refuse_unfinished
+from strandline.stores.migrate import read_migrations
+from strandline.stores.sql.diagnosis import check_meta, check_schema, check_work
 from strandline.stores.sqlite.place import in_bytes, look_at_files, look_at_place, size_of
 from strandline.stores.sqlite.store import APPLICATION_ID
 
@@ -165,26 +161,13 @@ def _tables(connection: sqlite3.Connection, path: Path, now_us: int, *, deep: bo
     yield _pages(connection, path)
     yield _integrity(connection, path, deep=deep)
     if schema.trouble is None:
-        yield _digest_key(connection)
-        yield from _copy(connection, path)
+        yield from check_meta(dict(connection.execute("SELECT name, value FROM store_meta")), str(path))
         yield from _work(connection, now_us)
 
 
 def _schema(connection: sqlite3.Connection) -> Check:
     migrations = read_migrations(resources.files("strandline.stores.sqlite").joinpath("migrations"))
-    applied = dict(connection.execute("SELECT number, checksum FROM schema_migration"))
-    newest, known = max(applied, default=0), len(migrations)
-    measured = {"found": newest, "known": known}
-    try:
-        rest = pending(migrations, applied)
-    except SchemaVersionError as error:
-        return failed("schema", f"{newest}, known up to {known}", error.hint, Trouble.UNAVAILABLE, **measured)
-    except StoreUnavailableError as error:
-        return failed("schema", error.message, "Use the version that wrote it.", Trouble.UNAVAILABLE, **measured)
-    if rest:
-        advice = "The next command migrates it; make a copy first."
-        return warned("schema", f"{newest}, known up to {known}", advice, **measured)
-    return passed("schema", f"{newest}, the newest that is known", **measured)
+    return check_schema(migrations, dict(connection.execute("SELECT number, checksum FROM schema_migration")))
 
 
 def _pages(connection: sqlite3.Connection, path: Path) -> Check:
@@ -214,71 +197,12 @@ def _integrity(connection: sqlite3.Connection, path: Path, *, deep: bool) -> Che
     return passed("pages read", f"{pragma}: ok; `strandline verify` proves the events too")
 
 
-def _digest_key(connection: sqlite3.Connection) -> Check:
-    row = connection.execute("SELECT value FROM store_meta WHERE name = 'digest_key'").fetchone()
-    if row is None or not isinstance(row[0], bytes) or len(row[0]) != DIGEST_BYTES:
-        return failed("digest key", "missing or damaged", _BACKUP, Trouble.CORRUPT)
-    return passed("digest key", "there")
-
-
-def _copy(connection: sqlite3.Connection, path: Path) -> Iterator[Check]:
-    """Say of a copy whether it is whole."""
-    row = connection.execute("SELECT value FROM store_meta WHERE name = ?", (COPY_MARK,)).fetchone()
-    try:
-        refuse_unfinished(row[0] if row else None, str(path))
-    except UnfinishedCopyError as error:
-        yield failed("copy", f"of {error.source}, not finished", error.hint, Trouble.UNAVAILABLE)
-
-
 def _work(connection: sqlite3.Connection, now_us: int) -> Iterator[Check]:
-    """Yield the checks of what is in the store and what goes on in it."""
-    tenants, workflows, events, live = (
-        connection.execute(f"SELECT {what}").fetchone()[0]
-        for what in (
-            "count(*) FROM tenant",
-            "count(*) FROM workflow",
-            "coalesce(sum(revision), 0) FROM workflow",  # as verify counts: a fork has its past, too
-            "coalesce(sum(live_events), 0) FROM workflow",
-        )
-    )
-    value = f"tenants {tenants:,}, workflows {workflows:,}, events {events:,}"
-    value += f", {events - live:,} of them abandoned" if events > live else ""
-    yield passed("content", value, tenants=tenants, workflows=workflows, events=events, abandoned=events - live)
-    yield _leases(connection, now_us)
-    running = connection.execute("SELECT count(*) FROM attempt WHERE state = 'running'").fetchone()[0]
-    waiting = connection.execute("SELECT count(*) FROM candidate WHERE state = 'pending'").fetchone()[0]
-    said = f"jobs pending {waiting:,}, attempts running {running:,}"
-    yield passed("compactions", said, pending=waiting, running=running)
+    yield from check_work(lambda query: connection.execute(query).fetchall(), now_us)
     newest = connection.execute(
         "SELECT max(at_us) FROM workflow JOIN lineage USING (tenant_id, workflow_id, lineage_seq)"
     ).fetchone()[0]
     yield _clock(newest, now_us)
-
-
-def _leases(connection: sqlite3.Connection, now_us: int) -> Check:
-    """A lease further ahead than its TTL counts as expired: a clock that jumped must not lock for ever (DESIGN §5)."""
-    rows = connection.execute(
-        "SELECT tenant.name, workflow.name, view_head.name, lease_attempt, lease_until_us FROM view_head"
-        " JOIN workflow USING (tenant_id, workflow_id) JOIN tenant USING (tenant_id)"
-        " WHERE lease_attempt IS NOT NULL ORDER BY lease_until_us"
-    ).fetchall()
-    held, over, said = 0, 0, []
-    for tenant, workflow, view, attempt, until_us in rows:
-        left_s = (until_us - now_us) / _SECOND_US
-        if 0 < left_s <= LEASE_TTL_S:
-            held += 1
-            state = f"{left_s:.0f} s left"
-        else:
-            over += 1
-            state = "expired" if left_s <= 0 else f"further ahead than {LEASE_TTL_S:.0f} s: counts as expired"
-        said.append(f"{tenant}/{workflow} {view}, attempt {attempt[:12]}: {state}")
-    value = "; ".join(said[:DOCTOR_LEASES_SHOWN_MAX]) or "none"
-    more = f" and {len(said) - DOCTOR_LEASES_SHOWN_MAX:,} more" if len(said) > DOCTOR_LEASES_SHOWN_MAX else ""
-    measured = {"held": held, "expired": over}
-    if over:
-        advice = "A compaction died. The next `strandline compact` of that workflow takes its place; nothing is lost."
-        return warned("open leases", value + more, advice, **measured)
-    return passed("open leases", value + more, **measured)
 
 
 def _clock(newest_us: int | None, now_us: int) -> Check:
