@@ -1,4 +1,4 @@
-"""PostgresStore keeps every law of a store."""
+"""PostgresStore keeps every law of a store, on the newest PostgreSQL and on the oldest that is supported."""
 
 from functools import partial
 
@@ -16,3 +16,9 @@ class TestPostgresStore(StoreConformance):
     @pytest.fixture
     def open_store(self, postgres_store_url: str) -> OpenStore:
         return partial(PostgresStore, postgres_store_url, clock=FixedClock(), entropy=SeededEntropy(1))
+
+
+class TestOldestPostgresStore(TestPostgresStore):
+    @pytest.fixture
+    def postgres_version(self) -> int:
+        return 15
