@@ -181,6 +181,7 @@ class Lifecycle(RuleBasedStateMachine):
         assert base.number not in self.model.blocked or out.outcome == "nothing_to_do"
         if out.attempts:  # a job that ended before is not claimed again
             self.model.fences += 1
+        self.asked |= not good
         self.activated(out)
 
     def activated(self, out: strandline.CompactionOutcome) -> None:
@@ -215,6 +216,7 @@ class Lifecycle(RuleBasedStateMachine):
         while isinstance(state, Summarize):
             state = advance(verb.send, Draft(text=quiet(state.request)))
         outcome = state.value
+        self.asked = True
         fenced = fence != model.fences
         blocked = model.content.number in model.blocked
         assert outcome.outcome != "activated" or not (fenced or blocked)
