@@ -29,6 +29,7 @@ HEADINGS = {
     "transcript": "A transcript: import, compaction, size",
     "storage": "Bytes on the disk",
     "memory": "Memory",
+    "postgres": "PostgreSQL",
     "peers": "Peers",
 }
 INTRODUCTION = """\
@@ -51,6 +52,12 @@ and without the fixed price of fsync. What stands here is one machine on one day
 `BEGIN IMMEDIATE` … `COMMIT` for each durable step. *INSERT*: one row into a table with the key (workflow, seq).
 *INSERT, head row, unique key*: besides, a unique key of text and an UPDATE of a head row. Raw parses, hashes,
 compresses and checks nothing. On both sides the making of the row or event is timed, the making of its text is not.
+
+On PostgreSQL **raw** is `psycopg` on the same server, which was started for the run with its own defaults
+(`fsync=on`, `synchronous_commit=on`) and pays the same for a flush. *INSERT*: one row by itself, or a hundred as one
+statement out of arrays; prepared, in binary. *Same table and head row, RLS*: into the event table of a store with its
+indexes, as `strandline_app` under row-level security, the head row locked and set, all of it sent as one pipeline.
+Processor time is the client's; the server's is not in it.
 """
 
 

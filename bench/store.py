@@ -14,16 +14,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 from bench.page import write_page, write_readme
+from tools.servers import missing_postgres, start_postgres
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "bench"
 RESULTS = ROOT / "docs" / "results"
 SHIM_SOURCE = ROOT / "bench" / "fixed_fsync.c"
 FSYNC_US = 500
-WAITING_SECTIONS = ("append", "clients", "peers")
+POSTGRES_VERSION = 18
+WAITING_SECTIONS = ("append", "clients", "peers", "postgres")
 
 
 def main() -> None:
@@ -38,10 +41,13 @@ def main() -> None:
         options = ["--dir", folder, *_options(asked)]
         runs = []
         if shim:
-            fixed = {**os.environ, "LD_PRELOAD": str(shim), "FIXED_FSYNC_US": str(FSYNC_US)}
-            runs.append(measure(options, fixed))
-            options += ["--reuse", *(word for name in WAITING_SECTIONS for word in ("--only", name))]
-        runs.append(measure(options, dict(os.environ)))
+            runs.append(measure(options, {"LD_PRELOAD": str(shim), "FIXED_FSYNC_US": str(FSYNC_US)}, asked.dir))
+            if not asked.only:
+                options += [word for name in WAITING_SECTIONS for word in ("--only", name)]
+            options.append("--reuse")
+        runs.append(measure(options, {}, asked.dir))
+    if asked.only:
+        runs = merged(json.loads((RESULTS / "store.json").read_text(encoding="utf-8"))["runs"], runs, asked.only)
     command = f"make bench{' FILE=' + Path(asked.file).name if asked.file else ''}"
     (RESULTS / "store.json").write_text(json.dumps({"command": command, "runs": runs}, indent=1, ensure_ascii=False))
     publish()
@@ -66,15 +72,42 @@ def build_shim() -> Path | None:
     return built
 
 
-def measure(options: list[str], environment: dict[str, str]) -> dict[str, object]:
-    """Run `strandline bench store` with the Python that runs this."""
+def measure(options: list[str], added: dict[str, str], folder: str | None) -> dict[str, object]:
+    """Run `strandline bench store` with the Python that runs this, beside a PostgreSQL server that is started for it.
+
+    What is added to the environment is added to the server's, too: both pay the same for a flush.
+    """
     program = "from strandline.cli import main; main()"
     words = [sys.executable, "-c", program, "bench", "store", "--json", *options]
-    done = subprocess.run(words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    with ExitStack() as stack:
+        if missing := missing_postgres(POSTGRES_VERSION):
+            print(f"bench: {missing}", file=sys.stderr)
+        else:
+            place = None if folder is None else Path(folder)
+            started = start_postgres(POSTGRES_VERSION, durable=True, folder=place, environment=added)
+            words += ["--postgres", stack.enter_context(started).url()]
+        environment = {**os.environ, **added}
+        done = subprocess.run(words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         sys.exit(f"the benchmark ended with {done.returncode}: {done.stdout}")
     found: dict[str, object] = json.loads(done.stdout)
     return found
+
+
+def merged(old: list[dict[str, object]], new: list[dict[str, object]], only: list[str]) -> list[dict[str, object]]:
+    """Return the runs that are stored, with the figures of the sections that were measured again."""
+    runs = []
+    for before, after in zip(old, new, strict=True):
+        kept = [figure for figure in _figures(before) if figure["section"] not in only]
+        runs.append({**before, "figures": [*kept, *_figures(after)]})
+    return runs
+
+
+def _figures(run: dict[str, object]) -> list[dict[str, object]]:
+    figures = run["figures"]
+    if not isinstance(figures, list):
+        raise TypeError("a run has a list of figures")
+    return figures
 
 
 def _options(asked: argparse.Namespace) -> list[str]:
@@ -82,6 +115,7 @@ def _options(asked: argparse.Namespace) -> list[str]:
     for name in ("file", "events", "runs"):
         if (value := getattr(asked, name)) is not None:
             options += [f"--{name}", value]
+    options += [word for name in asked.only for word in ("--only", name)]
     return options
 
 
@@ -90,6 +124,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--file", help="a transcript; without one it is made")
     parser.add_argument("--events", help="sizes, as in `strandline bench store`")
     parser.add_argument("--runs", help="rounds that count")
+    parser.add_argument("--only", action="append", default=[], help="this section only; the others stay as they are")
     parser.add_argument("--dir", help="the folder on the disk that is to be measured", default=None)
     parser.add_argument("--page-only", action="store_true", help="write the page from store.json, measure nothing")
     return parser.parse_args()

@@ -28,7 +28,7 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -132,8 +132,9 @@ class Server(ABC):
 
     _stop_signal = signal.SIGTERM
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
         self.port = _free_port()
+        self._environment = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC", **(environment or {})}
         self.pid = 0
         self.folder = Path(tempfile.mkdtemp(prefix="strandline-server-", dir=folder))
         self._owner = os.getpid()
@@ -202,7 +203,7 @@ class Server(ABC):
         user = self._user()
         kept = {
             "command": self._command(),
-            "environment": {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"},
+            "environment": self._environment,
             "folder": str(self.folder),
             "log": str(self.folder / "server.log"),
             "user": user[0] if user else None,
@@ -237,8 +238,8 @@ class PostgresServer(Server):
 
     _stop_signal = signal.SIGQUIT  # at once: its data is removed anyway
 
-    def __init__(self, version: int, durable: bool, folder: Path) -> None:
-        super().__init__(folder)
+    def __init__(self, version: int, durable: bool, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+        super().__init__(folder, environment)
         self.version = version
         self._settings = COMMON_SETTINGS if durable else COMMON_SETTINGS | FAST_SETTINGS
         self._data = self.folder / "data"
@@ -368,9 +369,15 @@ def _place(folder: Path | None, *, in_memory: bool = False) -> Path:
 
 
 def start_postgres(
-    version: int = WHEEL_VERSION, *, durable: bool = False, folder: Path | None = None
+    version: int = WHEEL_VERSION,
+    *,
+    durable: bool = False,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> PostgresServer:
     """Start a PostgreSQL server in a new folder: in `folder`, in memory if it is fast, or in the temporary one.
+
+    Its `environment` is ours and what is given here.
 
     Raises:
         ServerError: the version is missing, or the server does not start; the text says why.
@@ -379,7 +386,7 @@ def start_postgres(
     if missing:
         raise ServerError(missing)
     place = _place(folder, in_memory=not durable)
-    return _start(lambda: PostgresServer(version, durable, place))
+    return _start(lambda: PostgresServer(version, durable, place, environment))
 
 
 def start_valkey(*, durable: bool = False) -> ValkeyServer:
