@@ -118,7 +118,9 @@ SEARCH_EVENT_WORDS_MAX: Final = 20_000  # and so is one with more different word
 SEARCH_CHUNK_EVENTS: Final = 1_024  # that are indexed together; the newest, fewer than so many, are looked through
 SEARCH_CHUNK_WORDS_MAX: Final = 200_000  # of all its events: a chunk with more ends early
 SEARCH_STALLS_MAX: Final = 3  # chunks in a row that somebody else made void, before a search goes on without more index
-SEARCH_BEGINNINGS_MAX: Final = 64  # words with one beginning that are looked up; if there are more, it only filters
+SEARCH_BEGINNING_ROWS_MAX: Final = (
+    20_000  # of the index, for one beginning of words; if there are more, it only filters
+)
 SEARCH_PAGE_CHUNKS: Final = 32  # chunks of a word's index that are read at once
 SEARCH_PAGE_EVENTS: Final = 128  # events that are looked through at once
 COMPARE_SUMMARIES_MAX: Final = 1_000  # foreign summaries; each is compared with all that came after it

@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,15 +28,21 @@ from strandline.errors import CorruptRecordError, InvalidInputError, StoreUnavai
 from strandline.limits import SEARCH_CHARS_MAX, SEARCH_HITS, SEARCH_HITS_MAX
 from strandline.model.view import ViewHead
 from strandline.rules.searching import find, parse, words_of
+from strandline.stores.postgres.statements import Statements
+from strandline.testing import SeededEntropy, VirtualClock
 from tests.unit.test_engine_stage import STORES, bounded, new_workflow, open_store, quiet, talk, transaction
 
 CHUNK = 8  # events; the real one is tried where it is said so
 
 
+def open_at(url: str) -> strandline.Strandline:
+    return strandline.open(url, clock=VirtualClock(), entropy=SeededEntropy(1))
+
+
 @pytest.fixture(scope="module", params=[*STORES, "postgres"])
 def db(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[strandline.Strandline]:
     if request.param == "postgres":
-        with strandline.open(request.getfixturevalue("postgres_stores")(18)) as db:
+        with open_at(request.getfixturevalue("postgres_stores")(18)) as db:
             yield db
     else:
         with open_store(request.param, tmp_path_factory.mktemp("stores")) as db:
@@ -251,8 +258,9 @@ def test_an_event_of_too_many_words_is_found(db, monkeypatch: pytest.MonkeyPatch
     assert wf.verify().ok
 
 
-def test_a_beginning_of_too_many_words_only_filters(db, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strandline.engine.search.SEARCH_BEGINNINGS_MAX", 3)
+@pytest.mark.parametrize("most", [3, 100])
+def test_a_beginning_of_too_many_words_only_filters(db, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr("strandline.engine.search.SEARCH_BEGINNING_ROWS_MAX", most)
     wf = new_workflow(db)
     notes(wf, *(f"word{number} and" for number in range(2 * CHUNK)))
     assert seqs(wf.search("word*", 100)) == list(range(2 * CHUNK, 0, -1))
@@ -354,6 +362,31 @@ def test_a_fork_finds_the_past_that_it_shares(db, searched: bool, at: int) -> No
     assert ranges(db, wf) == [(1, 3 * CHUNK)]
     assert ranges(db, child) == [(at + 1, at + CHUNK)]
     assert [each.verify().problems for each in (wf, child, grandchild)] == [(), (), ()]
+
+
+LOOKUPS = {
+    "postings": {"word": b"pump", "through_seq": 9, "limit": 9},
+    "postings_of_beginning": {"low": b"p", "high": b"p\xff", "limit": 9},
+}
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_row_level_security_leaves_a_lookup_its_index(postgres_stores, name: str) -> None:
+    """I21: the policy comes first, and what is not leakproof behind it, on each row that the policy lets through. A
+    lookup of words must not become that: it would cost what the tenant holds, not what it finds.
+    """
+    url = postgres_stores(18)
+    with open_at(url) as db:
+        db.tenant("acme").workflow("w").append(strandline.note("the pump"))
+    with psycopg.connect(url) as connection:
+        connection.execute("SET enable_seqscan = off")  # a table of no rows is read through, else
+        connection.execute("SET ROLE strandline_app")
+        connection.execute("SELECT set_config('strandline.tenant_id', '1', false)")
+        asked = Statements("strandline")[name]
+        plan = connection.execute(f"EXPLAIN {asked}", {"tenant_id": 1, "workflow_id": 1, **LOOKUPS[name]}).fetchall()
+    (condition,) = [row[0] for row in plan if "Index Cond" in row[0]]
+    assert all(column in condition for column in ("tenant_id", "workflow_id", "word"))
+    assert not [row[0] for row in plan if row[0].strip().startswith("Filter")]
 
 
 # ------------------------------------------------------------------------------------------ damage

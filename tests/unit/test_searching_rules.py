@@ -20,7 +20,7 @@ from strandline.limits import (
     SEARCH_TERMS_MAX,
     SEARCH_WORD_CHARS_MAX,
 )
-from strandline.rules.searching import ANY_WORD, events_of, find, fold, in_all, in_any, parse, words_of
+from strandline.rules.searching import ANY_WORD, events_of, find, fold, in_all, in_any, parse, united, words_of
 from tests.unit.test_engine_stage import bounded
 
 # What parts, joins, folds and confuses: cases, digits, marks, ligatures, emoji, Han, kana, Thai, Hangul, signs.
@@ -207,6 +207,11 @@ def test_postings_meet_as_sets_do(streams: list[dict[int, int]], low: int, high:
         return [iter(newest_first(stream)) for stream in streams]
 
     sets = [seqs(stream) for stream in streams]
-    for joined, meant in ((in_all(iterators()), set.intersection(*sets)), (in_any(iterators()), set.union(*sets))):
+    joins = (
+        (in_all(iterators()), set.intersection(*sets)),
+        (in_any(iterators()[0], iterators()[-1]), sets[0] | sets[-1]),
+        (united(posting for stream in streams for posting in stream.items()), set.union(*sets)),
+    )
+    for joined, meant in joins:
         wanted = sorted((seq for seq in meant if low <= seq <= high), reverse=True)
         assert list(events_of(joined, low, high)) == wanted

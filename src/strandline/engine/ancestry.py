@@ -194,12 +194,18 @@ class ForkSearch:
         yield from self._own.postings(word, through_seq)
         end = self._past.fork_seq
         for first, events in self._past.parent.search.postings(word, min(through_seq, end)):
-            yield first, events & (1 << end - first + 1) - 1
+            yield first, events & _through(end - first)
 
-    def words(self, beginning: str, limit: int) -> list[str]:
-        """Return the first words of its own and of its parent's."""
-        found = {*self._own.words(beginning, limit), *self._past.parent.search.words(beginning, limit)}
-        return sorted(found)[:limit]
+    def beginning(self, beginning: str, limit: int) -> list[tuple[str, int, int]]:
+        """Return its own words and the shared ones."""
+        end, shared = self._past.fork_seq, self._past.parent.search.beginning(beginning, limit)
+        found = [(word, first, events & _through(end - first)) for word, first, events in shared if first <= end]
+        return sorted(found + self._own.beginning(beginning, limit))[:limit]
+
+
+def _through(bit: int) -> int:
+    """Return a number with the bits 0..bit."""
+    return (1 << bit + 1) - 1
 
 
 class ForkRegister:

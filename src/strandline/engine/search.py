@@ -16,11 +16,17 @@ from strandline.engine.environment import Environment, check_whole
 from strandline.engine.reading import abandoned_of, find_view, read_log, read_one, with_references
 from strandline.engine.search_index import OF_THE_INDEX, extend_index, indexed_ranges, make_index_anew
 from strandline.errors import CorruptRecordError, InvalidInputError, OutcomeUnknownError, StoreUnavailableError
-from strandline.limits import FORK_DEPTH_MAX, SEARCH_BEGINNINGS_MAX, SEARCH_HITS, SEARCH_HITS_MAX, SEARCH_PAGE_EVENTS
+from strandline.limits import (
+    FORK_DEPTH_MAX,
+    SEARCH_BEGINNING_ROWS_MAX,
+    SEARCH_HITS,
+    SEARCH_HITS_MAX,
+    SEARCH_PAGE_EVENTS,
+)
 from strandline.model.event import Event
 from strandline.model.outcome import SearchHit
 from strandline.ports import Transaction
-from strandline.rules.searching import ANY_WORD, Found, Posting, Term, events_of, find, in_all, in_any, parse
+from strandline.rules.searching import ANY_WORD, Found, Posting, Term, events_of, find, in_all, in_any, parse, united
 
 _ANEW: Final = "Nothing is lost: the index of words is made from the log. `strandline search --reindex` makes it anew."
 
@@ -112,7 +118,7 @@ def _candidates(tx: Transaction, terms: Sequence[Term], through_seq: int, workfl
         through_seq = min(through_seq, last)
         streams = _streams(tx, terms, through_seq)
         if streams:
-            either = in_any([in_all(streams), tx.search.postings(ANY_WORD, through_seq)])
+            either = in_any(in_all(streams), tx.search.postings(ANY_WORD, through_seq))
             for seq in events_of(either, first, through_seq):
                 yield read_one(tx, seq, workflow)
         else:
@@ -134,7 +140,7 @@ def _streams(tx: Transaction, terms: Sequence[Term], through_seq: int) -> list[I
     words = dict.fromkeys(word for term in terms for word in term.words)
     streams = [tx.search.postings(word, through_seq) for word in words]
     for beginning in dict.fromkeys(term.beginning for term in terms if term.beginning):
-        known = tx.search.words(beginning, SEARCH_BEGINNINGS_MAX + 1)
-        if len(known) <= SEARCH_BEGINNINGS_MAX:
-            streams.append(in_any([tx.search.postings(word, through_seq) for word in known]))
+        rows = tx.search.beginning(beginning, SEARCH_BEGINNING_ROWS_MAX + 1)
+        if len(rows) <= SEARCH_BEGINNING_ROWS_MAX:
+            streams.append(united((first, events) for _, first, events in rows))
     return streams

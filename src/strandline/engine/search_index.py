@@ -6,6 +6,7 @@ if nothing happened meanwhile that could make it wrong.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,7 +26,7 @@ class _Chunk:
     first_seq: int
     through_seq: int
     lineage_seq: int  # of the workflow, as the chunk was read: an erasure raises it
-    events: dict[str, int] = field(default_factory=dict)
+    events: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
 
 
 def extend_index(env: Environment) -> None:
@@ -92,7 +93,7 @@ def _next_chunk(tx: Transaction, workflow: str) -> _Chunk | None:
         words = words_of(searched_text(event))
         bit = 1 << event.seq - first
         for word in words:
-            chunk.events[word] = chunk.events.get(word, 0) | bit
+            chunk.events[word] |= bit
         chunk.through_seq = event.seq
         taken += len(words)
         if taken >= SEARCH_CHUNK_WORDS_MAX:

@@ -152,8 +152,8 @@ class SearchFacet(Protocol):
         """Yield the chunks that begin at or before through_seq and hold the word, with their events; newest first."""
         ...
 
-    def words(self, beginning: str, limit: int) -> list[str]:
-        """Return the first words that begin so, by code points, at most `limit`."""
+    def beginning(self, beginning: str, limit: int) -> list[tuple[str, int, int]]:
+        """Return the words that begin so, each with its chunks and their events, by word; the first `limit` of them."""
         ...
 
     def drop(self, seq: int, words: Iterable[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby, islice
+from itertools import islice
 
 from strandline.errors import CorruptRecordError
 from strandline.stores.memory.schema import Facet
@@ -29,9 +29,8 @@ class MemorySearch(Facet):
         rows = self._tables.postings.newest(self._moment, "word", word, (word, through_seq), limit=None)
         return ((row[1], row[2]) for row in rows if row)
 
-    def words(self, beginning: str, limit: int) -> list[str]:
-        rows = filter(None, self._tables.postings.all(self._moment))
-        return list(islice((word for word, _ in groupby(row[0] for row in rows) if word.startswith(beginning)), limit))
+    def beginning(self, beginning: str, limit: int) -> list[tuple[str, int, int]]:
+        return list(islice((row for row in self.all() if row[0].startswith(beginning)), limit))
 
     def drop(self, seq: int, words: Iterable[str]) -> None:
         for word in words:

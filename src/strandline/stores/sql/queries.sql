@@ -143,10 +143,10 @@ SELECT first_seq, events, proof FROM search_posting
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND word = :word AND first_seq <= :through_seq
 ORDER BY first_seq DESC LIMIT :limit
 
--- name: indexed_words
-SELECT DISTINCT word FROM search_posting
+-- name: postings_of_beginning
+SELECT word, first_seq, events, proof FROM search_posting
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND word >= :low AND word < :high
-ORDER BY word LIMIT :limit
+ORDER BY word, first_seq LIMIT :limit
 
 -- name: set_posting
 UPDATE search_posting SET events = :events, proof = :proof

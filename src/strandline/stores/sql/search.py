@@ -55,10 +55,12 @@ class SqlSearch:
                 return
             through_seq = rows[-1][0] - 1
 
-    def words(self, beginning: str, limit: int) -> list[str]:
+    def beginning(self, beginning: str, limit: int) -> list[tuple[str, int, int]]:
         low = beginning.encode()
-        rows = self._session.rows("indexed_words", low=low, high=low + _BEYOND, limit=limit)
-        return [bytes(row[0]).decode(errors="replace") for row in rows]
+        return [
+            self._to_posting(row)
+            for row in self._session.rows("postings_of_beginning", low=low, high=low + _BEYOND, limit=limit)
+        ]
 
     def drop(self, seq: int, words: Iterable[str]) -> None:
         for word in words:
@@ -77,8 +79,10 @@ class SqlSearch:
         self._session.send("drop_search_mark")
 
     def all(self) -> Iterator[tuple[str, int, int]]:
-        for row in self._session.stream("all_postings"):
-            yield bytes(row[0]).decode(errors="replace"), row[1], self._events(row)
+        return map(self._to_posting, self._session.stream("all_postings"))
+
+    def _to_posting(self, row: Row) -> tuple[str, int, int]:
+        return bytes(row[0]).decode(errors="replace"), row[1], self._events(row)
 
     def _events(self, row: Row) -> int:
         word, first_seq, events, proof = row
