@@ -102,6 +102,7 @@ from strandline.model.recovery import ReconciliationReason, RecoveryKind
 from strandline.model.register import OpenCall
 from strandline.model.summary import Manifest, ManifestEntry, Summary
 from strandline.model.transcript import ImportReport
+from strandline.model.view import View
 from strandline.ports import (
     AsyncSummarizer,
     Clock,
@@ -235,6 +236,7 @@ __all__ = [
     "UnreconciledSummaryError",
     "Use",
     "VerifyReport",
+    "View",
     "Workflow",
     "abandoned",
     "aopen",

@@ -55,6 +55,10 @@ REASON_FACTS_MAX: Final = 10  # facts that the reason of a denial names
 ACTED_ON_LISTED_MAX: Final = 1_000  # what was made from a bad generation, as a revert lists it
 FORK_DEPTH_MAX: Final = 32  # forks of forks
 
+# Views
+VIEWS_MAX: Final = 64  # of a workflow: a recovery fences each, a rewind moves each
+VIEW_AUDIENCES_MAX: Final = 256  # that one view reads
+
 # Context and compaction
 CONTEXT_BUDGET_TOKENS: Final = 32_000
 CONTEXT_BUDGET_TOKENS_MIN: Final = 64

@@ -146,10 +146,8 @@ class Target:
 
     def command(self, words: str) -> str:
         """Return a command line on this same workflow, as it can be typed."""
-        given = {"store": self.store, "tenant": self.tenant, "workflow": self.workflow}
-        usual = {"store": os.environ.get("STRANDLINE_STORE") or DEFAULT_STORE, "tenant": DEFAULT_TENANT}
         given = {"store": self.shown, "tenant": self.tenant, "workflow": self.workflow}
-        usual = {"store": os.environ.get("STRANDLINE_STORE") or "strandline.db", "tenant": DEFAULT_TENANT}
+        usual = {"store": os.environ.get("STRANDLINE_STORE") or DEFAULT_STORE, "tenant": DEFAULT_TENANT}
         return command_line(words, **{name: value for name, value in given.items() if value != usual.get(name)})
 
     @property

@@ -34,6 +34,7 @@ class ActionVerbs(Verbs):
         basis: Context | Basis | None = None,
         actor: str = "",
         refs: Sequence[str] = (),
+        audience: str | None = None,
     ) -> EffectOutcome:
         """Run a tool call with consequences outside once, and give its recorded result ever after (I18).
 
@@ -54,16 +55,19 @@ class ActionVerbs(Verbs):
             basis: the context from which it was decided on; None: the current one.
             actor: who does it.
             refs: references that its call declares.
+            audience: who may read its call, and so its result; None: everyone.
 
         Raises:
-            EffectUnknownError: it may have happened; a case is open, and nothing ran.
+            EffectUnknownError: it may have happened; a case is open, and nothing ran. Or it was done, and the view may
+                not read its result.
             EffectFailedError: as `run` raised it.
             IdempotencyConflictError: the key was used for another tool or with other arguments; nothing ran.
             ActionDeniedError: the permit can't be used; nothing ran.
             InvalidInputError: no key, no tool, no JSON; the message says whether it ran.
         """
         return drive(
-            self._effect(key, tool, args, run, probe, subject, again, permit, basis, actor, refs), self._env.clock
+            self._effect(key, tool, args, run, probe, subject, again, permit, basis, actor, refs, audience),
+            self._env.clock,
         )
 
     def _effect(
@@ -79,6 +83,7 @@ class ActionVerbs(Verbs):
         basis: Context | Basis | None,
         actor: str,
         refs: Sequence[str],
+        audience: str | None = None,
     ) -> Verb[EffectOutcome]:
         request = EffectRequest(
             key=key,
@@ -90,9 +95,10 @@ class ActionVerbs(Verbs):
             subject=subject,
             again=again,
             permit=permit,
-            basis=None if basis is None else basis_of(basis),
+            basis=basis_of(basis, self._view),
             actor=actor,
             refs=refs,
+            audience=audience,
         )
         return effect(self._env, request)
 
@@ -102,7 +108,7 @@ class ActionVerbs(Verbs):
         Raises:
             CorruptRecordError: one is missing or damaged.
         """
-        return list_effects(self._env)
+        return list_effects(self._env, self._view)
 
     def effect_args(self, key: str) -> object:
         """Return the arguments that an effect was asked for with, by whomever of the family; None if they were erased.
@@ -114,7 +120,7 @@ class ActionVerbs(Verbs):
             InvalidInputError: no effect has this key.
             CorruptRecordError: its row or its call is missing or damaged.
         """
-        return read_args(self._env, key)
+        return read_args(self._env, key, self._view)
 
     def as_effect(
         self,
@@ -173,9 +179,9 @@ class ActionVerbs(Verbs):
             ActionDeniedError: a need is not met; it says which and why, and the denial is recorded.
             InvalidInputError: no action, no need, a basis that never was.
         """
-        found = None if basis is None else basis_of(basis)
+        found = basis_of(basis, self._view)
         return guard(self._env, action, needs, by=by, basis=found, view=self._view)
 
     def permits(self) -> list[Permit]:
         """Return every decision about an action, granted and denied, the oldest first; with those of forks."""
-        return list_permits(self._env)
+        return list_permits(self._env, self._view)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from types import TracebackType
 
 from strandline.client.awaiting_actions import AsyncActionVerbs
@@ -29,12 +29,12 @@ from strandline.model.comparison import Comparison
 from strandline.model.due import PRIORITY_USUAL, DueCompaction, DueKey, DueRun
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.figures import Figures, StoreFigures
-from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.lineage import LineageEntry
 from strandline.model.moving import BackupReport
 from strandline.model.outcome import CompactionOutcome, RecallHit, SearchHit, VerifyReport
 from strandline.model.summary import Manifest
 from strandline.model.transcript import ImportReport
+from strandline.model.view import View
 from strandline.ports import Clock, Controller, Entropy, Hook
 from strandline.rules.reference_rules import ReferenceRules
 
@@ -175,6 +175,21 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
     def __init__(self, workflow: Workflow) -> None:
         self._workflow = workflow
         self.name = workflow.name
+        self.view_name = workflow.view_name
+
+    async def define_view(
+        self, name: str, *, audiences: Collection[str] | None = None, budget: int | None = None
+    ) -> View:
+        """As `Workflow.define_view`."""
+        return await in_thread(self._workflow.define_view, name, audiences=audiences, budget=budget)
+
+    def view(self, name: str) -> AsyncWorkflow:
+        """As `Workflow.view`."""
+        return AsyncWorkflow(self._workflow.view(name))
+
+    async def views(self) -> list[View]:
+        """As `Workflow.views`."""
+        return await in_thread(self._workflow.views)
 
     async def append(
         self,
@@ -265,7 +280,7 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
         turn: int,
         *,
         basis: Context | Basis | None = None,
-        name: str = DEFAULT_CHECKPOINT_NAME,
+        name: str | None = None,
         context_free: bool = False,
     ) -> Checkpoint:
         """As `Workflow.checkpoint`."""
@@ -277,7 +292,7 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
         self,
         needs: Sequence[str] = (),
         *,
-        name: str = DEFAULT_CHECKPOINT_NAME,
+        name: str | None = None,
         budget: int | None = None,
         controller: Controller | None = None,
         dry_run: bool = False,

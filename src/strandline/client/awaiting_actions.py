@@ -32,13 +32,14 @@ class AsyncActionVerbs:
         basis: Context | Basis | None = None,
         actor: str = "",
         refs: Sequence[str] = (),
+        audience: str | None = None,
     ) -> EffectOutcome:
         """As `Workflow.effect`; coroutine functions are awaited, others run in a thread.
 
         When the call is cancelled, the outcome counts as unknown.
         """
         workflow = self._workflow
-        verb = workflow._effect(key, tool, args, run, probe, subject, again, permit, basis, actor, refs)
+        verb = workflow._effect(key, tool, args, run, probe, subject, again, permit, basis, actor, refs, audience)
         from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
 
         return await arun(verb, workflow._env.clock)

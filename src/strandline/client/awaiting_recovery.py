@@ -9,7 +9,6 @@ from strandline.limits import CASES_LISTED_MAX
 from strandline.model.case import Case, CaseAnswer
 from strandline.model.checkpoint import Checkpoint
 from strandline.model.event import Basis
-from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.outcome import Forked, Reverted, Rewound
 
 
@@ -25,7 +24,7 @@ class AsyncRecoveryVerbs:
         turn: int,
         *,
         basis: Context | Basis | None = None,
-        name: str = DEFAULT_CHECKPOINT_NAME,
+        name: str | None = None,
         context_free: bool = False,
     ) -> Checkpoint:
         """As `Workflow.register_checkpoint`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import TracebackType
 
 from strandline.client.action_verbs import ActionVerbs
@@ -16,6 +16,7 @@ from strandline.client.verbs import basis_of, deadline_of
 from strandline.codec import keyed_hex
 from strandline.engine import append as append_verb
 from strandline.engine.checkpoint import checkpoint
+from strandline.engine.define_view import define_view, list_views
 from strandline.engine.environment import Environment
 from strandline.engine.external import Load, Loader
 from strandline.engine.flow import Verb, run
@@ -24,16 +25,18 @@ from strandline.engine.read_context import Context, read_basis
 from strandline.engine.read_events import read_events
 from strandline.engine.recover import Recovery, RecoveryRequest, recover
 from strandline.engine.run_due import DueOrder, run_due, sweep
-from strandline.engine.verify import verify
+from strandline.engine.verify import told_narrowly, verify
+from strandline.errors import InvalidInputError
 from strandline.limits import SUMMARIZER_DEADLINE_S, SWEEP_ROWS, SWEEP_ROWS_PER_TENANT
 from strandline.model.checkpoint import Checkpoint
 from strandline.model.due import DueKey, DueRun
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.figures import Figures, StoreFigures
-from strandline.model.ids import DEFAULT_CHECKPOINT_NAME, DEFAULT_VIEW, Scope, check_name
+from strandline.model.ids import DEFAULT_VIEW, Scope, check_name
 from strandline.model.moving import BackupReport
 from strandline.model.outcome import VerifyReport
 from strandline.model.transcript import ImportReport
+from strandline.model.view import View
 from strandline.ports import Clock, Controller, Entropy, Hook, Store
 from strandline.rules.reference_rules import ReferenceRules
 from strandline.summarizers import as_counter, as_summarizer
@@ -242,19 +245,65 @@ class Tenant:
 
 
 class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs):
-    """The verbs on one workflow, as its view `main` sees it."""
+    """The verbs on one workflow, as one of its views sees it: `main`, which reads everything, or one of `view`."""
 
     def __init__(self, env: Environment, view: str = DEFAULT_VIEW) -> None:
         self._env = env
         self._view = view
 
     def __repr__(self) -> str:
-        return f"Workflow({str(self._env.scope)!r})"
+        through = "" if self._view == DEFAULT_VIEW else f", view {self._view!r}"
+        return f"Workflow({str(self._env.scope)!r}{through})"
 
     @property
     def name(self) -> str:
         """The workflow's name."""
         return self._env.scope.workflow
+
+    @property
+    def view_name(self) -> str:
+        """The name of the view that the verbs read through."""
+        return self._view
+
+    def define_view(self, name: str, *, audiences: Collection[str] | None = None, budget: int | None = None) -> View:
+        """Make a view, or give it another budget or other audiences (C18, I21). The same again changes nothing.
+
+        With other audiences it begins anew: with an empty summary, under a new generation; nothing that was made from
+        the old ones comes back.
+
+        Args:
+            name: of the view; `main` may be given a budget.
+            audiences: which it reads beside everyone's, at most VIEW_AUDIENCES_MAX; None: for `main` alone.
+            budget: tokens of its contexts where a call names none; None: CONTEXT_BUDGET_TOKENS.
+
+        Raises:
+            InvalidInputError: no collection of names, audiences for `main`, more than VIEWS_MAX views, a budget that
+                can't be, or it is asked through a narrow view; nothing was written.
+            TenantScopeError: no view can have this name.
+        """
+        self._check_wide("define a view")
+        return define_view(self._env, name, audiences, budget)
+
+    def view(self, name: str) -> Workflow:
+        """Return the same verbs, through a view. Nothing is read: a view that was never defined is refused by them.
+
+        Raises:
+            TenantScopeError: no view can have this name.
+            InvalidInputError: it is asked of a narrow view, and for another one.
+        """
+        if check_name("view", name) != self._view:
+            self._check_wide(f"open view {name!r}")
+        return Workflow(self._env, name)
+
+    def views(self) -> list[View]:
+        """Return the views, `main` first; a narrow view is told of itself."""
+        return list_views(self._env, self._view)
+
+    def _check_wide(self, what: str) -> None:
+        if self._view != DEFAULT_VIEW:
+            raise InvalidInputError(
+                f"view {self._view!r} can't {what}", hint="Ask the workflow itself: `tenant.workflow(name)`."
+            )
 
     def append(
         self,
@@ -275,9 +324,8 @@ class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs):
             StoreUnavailableError, OutcomeUnknownError: see their hints; repeating with the same keys is safe.
         """
         batch = [events] if isinstance(events, NewEvent) else events
-        return append_verb.append(
-            self._env, batch, expected_revision=expected_revision, basis=None if basis is None else basis_of(basis)
-        )
+        made_from = basis_of(basis, self._view)
+        return append_verb.append(self._env, batch, expected_revision=expected_revision, basis=made_from)
 
     def import_transcript(
         self, path: str | os.PathLike[str], progress: Progress | None = None, *, salvage: bool = False
@@ -314,7 +362,7 @@ class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs):
         turn: int,
         *,
         basis: Context | Basis | None = None,
-        name: str = DEFAULT_CHECKPOINT_NAME,
+        name: str | None = None,
         context_free: bool = False,
     ) -> Checkpoint:
         """Keep the agent's exact state (I14).
@@ -323,7 +371,7 @@ class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs):
             state: any JSON value.
             turn: the agent's own count of turns.
             basis: the context that the state was made from.
-            name: whose checkpoint it is: an agent, a thread.
+            name: whose checkpoint it is: an agent, a thread; None: that of the view's agent, by the view's name.
             context_free: the state holds control flow and references only; it needs no basis.
 
         Raises:
@@ -334,16 +382,17 @@ class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs):
             self._env,
             state,
             turn=turn,
-            name=name,
-            basis=None if basis is None else basis_of(basis),
+            name=self._view if name is None else name,
+            basis=basis_of(basis, self._view),
             context_free=context_free,
+            view=self._view,
         )
 
     def recover(
         self,
         needs: Sequence[str] = (),
         *,
-        name: str = DEFAULT_CHECKPOINT_NAME,
+        name: str | None = None,
         budget: int | None = None,
         controller: Controller | None = None,
         dry_run: bool = False,
@@ -354,7 +403,7 @@ class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs):
 
         Args:
             needs: references that the next turn needs verbatim.
-            name: whose checkpoint.
+            name: whose checkpoint; None: that of the view's agent.
             budget: tokens of the context that is handed back.
             controller: asked about each case that stands in the way (C21); None: it is raised, and left open.
             dry_run: decide, and write nothing.
@@ -369,7 +418,7 @@ class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs):
         return recover(
             self._env,
             RecoveryRequest(
-                name=name,
+                name=self._view if name is None else name,
                 view=self._view,
                 needs=needs,
                 budget=budget,
@@ -381,8 +430,9 @@ class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs):
         )
 
     def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
-        """Prove this workflow (C5)."""
-        return verify(self._env, [self._env.scope], progress)
+        """Prove this workflow (C5). A narrow view is told whether it is whole, and `main` what is wrong."""
+        report = verify(self._env, [self._env.scope], progress)
+        return report if self._view == DEFAULT_VIEW else told_narrowly(report)
 
 
 def _transcript(

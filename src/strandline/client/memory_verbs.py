@@ -195,4 +195,4 @@ class MemoryVerbs(Verbs):
 
     def lineage(self) -> list[LineageEntry]:
         """Return what happened to the memory, in its one order (I13)."""
-        return list_entries(self._env)
+        return list_entries(self._env, self._view)

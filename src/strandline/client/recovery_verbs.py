@@ -15,7 +15,6 @@ from strandline.limits import CASES_LISTED_MAX
 from strandline.model.case import Case, CaseAnswer
 from strandline.model.checkpoint import Checkpoint, ExternalState
 from strandline.model.event import Basis
-from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.outcome import Forked, Reverted, Rewound
 
 
@@ -29,7 +28,7 @@ class RecoveryVerbs(Verbs):
         turn: int,
         *,
         basis: Context | Basis | None = None,
-        name: str = DEFAULT_CHECKPOINT_NAME,
+        name: str | None = None,
         context_free: bool = False,
     ) -> Checkpoint:
         """Register agent state that lives elsewhere as a checkpoint, by its digest (I14). It is not fetched.
@@ -46,9 +45,10 @@ class RecoveryVerbs(Verbs):
             self._env,
             ExternalState(address=address, digest=digest),
             turn=turn,
-            name=name,
-            basis=None if basis is None else basis_of(basis),
+            name=self._view if name is None else name,
+            basis=basis_of(basis, self._view),
             context_free=context_free,
+            view=self._view,
         )
 
     def revert(self, to_generation: int, *, by: str, why: str) -> Reverted:
@@ -95,10 +95,10 @@ class RecoveryVerbs(Verbs):
             CorruptRecordError: what would have to be read is not what was written. Nothing was written.
         """
         if to_revision is None and checkpoint_seq is not None:
-            return rewind_to_checkpoint(self._env, checkpoint_seq, by=by, why=why)
+            return rewind_to_checkpoint(self._env, checkpoint_seq, by=by, why=why, view=self._view)
         if to_revision is None or checkpoint_seq is not None:
             raise InvalidInputError("give to_revision or checkpoint_seq, and not both; nothing was written")
-        return rewind(self._env, to_revision, by=by, why=why)
+        return rewind(self._env, to_revision, by=by, why=why, view=self._view)
 
     def cases(self, include_answered: bool = False, limit: int = CASES_LISTED_MAX) -> list[Case]:
         """Return the open cases, the oldest first (C21).
@@ -111,7 +111,7 @@ class RecoveryVerbs(Verbs):
             InvalidInputError: a limit outside 1..CASES_LISTED_MAX.
             CorruptRecordError: a case is missing, or not what was written.
         """
-        return list_cases(self._env, include_answered, limit)
+        return list_cases(self._env, include_answered, limit, self._view)
 
     def case(self, case_id: str) -> Case:
         """Return a case, open or answered.
@@ -119,7 +119,7 @@ class RecoveryVerbs(Verbs):
         Raises:
             InvalidInputError: there is none of this id.
         """
-        return get_case(self._env, case_id)
+        return get_case(self._env, case_id, self._view)
 
     def reconcile(self, case: Case | str, answer: CaseAnswer, *, by: str, why: str) -> Case:
         """Answer a case: what the answer does, its entry in the lineage and the answered case are one (I17).
@@ -135,7 +135,7 @@ class RecoveryVerbs(Verbs):
             CaseAnsweredError: it was answered before, and otherwise: the first answer wins.
         """
         case_id = case.case_id if isinstance(case, Case) else case
-        return reconcile(self._env, case_id, answer, by=by, why=why)
+        return reconcile(self._env, case_id, answer, by=by, why=why, view=self._view)
 
     def fork(self, at_revision: int | None, name: str, *, by: str, why: str) -> Forked:
         """Begin a new workflow of the tenant from the state of this one at a revision (C22).
@@ -153,4 +153,4 @@ class RecoveryVerbs(Verbs):
             TenantScopeError: this workflow is not there, or no workflow can have this name.
             InvalidInputError: the name is taken, or the revision is none to fork from; nothing was written.
         """
-        return fork(self._env, at_revision, name, by=by, why=why)
+        return fork(self._env, at_revision, name, by=by, why=why, view=self._view)

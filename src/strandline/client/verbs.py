@@ -9,6 +9,7 @@ from strandline.engine.environment import Environment
 from strandline.engine.read_context import Context
 from strandline.errors import InvalidInputError
 from strandline.model.event import Basis
+from strandline.model.ids import DEFAULT_VIEW
 from strandline.ports import AsyncSummarizer, Summarizer
 from strandline.summarizers import ExtractiveSummarizer
 
@@ -23,16 +24,20 @@ class Verbs:
     _view: str
 
 
-def basis_of(basis: Context | Basis) -> Basis:
+def basis_of(basis: Context | Basis | None, view: str) -> Basis | None:
     """Return the basis of a context, or the basis itself.
 
     Raises:
-        InvalidInputError: neither.
+        InvalidInputError: neither; or another view's, where not `main` is asked.
     """
+    if basis is None:
+        return None
     if isinstance(basis, Context):
-        return basis.basis
+        basis = basis.basis
     if not isinstance(basis, Basis):
         raise InvalidInputError(f"basis is a Context or a Basis, not a {type(basis).__name__}")
+    if view not in (DEFAULT_VIEW, basis.view):
+        raise InvalidInputError(f"a basis of view {basis.view!r}, given to view {view!r}; nothing was written")
     return basis
 
 

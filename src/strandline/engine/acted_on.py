@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
+from typing import Final
 
 from strandline.engine.environment import Environment
 from strandline.engine.family import ledger
-from strandline.engine.reading import read_log
+from strandline.engine.reading import read_log, read_one
 from strandline.errors import CorruptRecordError
 from strandline.limits import ACTED_ON_LISTED_MAX
 from strandline.model.event import Basis, EventKind
 from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import ActedOn, ActedOnKind
+from strandline.model.view import ViewHead
 from strandline.ports import Transaction
 
 
 def read_acted_on(
     env: Environment,
     tx: Transaction,
-    view: str,
+    view: ViewHead,
     left: Container[int],
     revision: int,
     checkpoints: Iterable[LineageEntry],
@@ -30,7 +32,7 @@ def read_acted_on(
     Args:
         env: ports and workflow.
         tx: a transaction.
-        view: whose generations.
+        view: whose generations; what it may not read is neither listed nor counted (I21).
         left: which.
         revision: of the log when the first of them became active: only what came later is read.
         checkpoints: the entries of checkpoints since then.
@@ -41,11 +43,20 @@ def read_acted_on(
     listed: dict[ActedOnKind, list[ActedOn]] = {kind: [] for kind in ActedOnKind}
     total = 0
     for found in _all(env, tx, revision, checkpoints):
-        if found.basis.view == view and found.basis.generation in left:
+        if found.basis.view == view.name and found.basis.generation in left and _reads(env, tx, view, found):
             total += 1
             if len(listed[found.kind]) < ACTED_ON_LISTED_MAX:
                 listed[found.kind].append(found)
     return [found for kind in ActedOnKind for found in listed[kind]][:ACTED_ON_LISTED_MAX], total
+
+
+_EVENTS: Final = frozenset({ActedOnKind.EFFECT, ActedOnKind.ARTIFACT, ActedOnKind.EVENT})
+
+
+def _reads(env: Environment, tx: Transaction, view: ViewHead, found: ActedOn) -> bool:
+    if not view.narrow or found.kind not in _EVENTS:
+        return True
+    return view.reads(read_one(tx, found.seq, env.scope.workflow).audience)
 
 
 def _all(env: Environment, tx: Transaction, revision: int, checkpoints: Iterable[LineageEntry]) -> Iterator[ActedOn]:

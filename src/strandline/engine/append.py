@@ -83,6 +83,8 @@ def prepare(new: NewEvent, references: References = BUILT_IN) -> PreparedEvent:
     _check_text("key", new.key, KEY_CHARS_MAX)
     _check_text("actor", new.actor, NAME_CHARS_MAX)
     _check_text("audience", new.audience, NAME_CHARS_MAX)
+    if new.audience == "":
+        raise InvalidInputError("an empty audience; None is everyone, and for a result its call's")
     _check_text("subject", new.envelope.subject, NAME_CHARS_MAX)
     for name in ("thread", "call_id", "tool", "granter", "scope", "source_at", "parent", "message_id"):
         _check_text(name, getattr(new.envelope, name), KEY_CHARS_MAX)

@@ -12,7 +12,7 @@ from strandline.codec import record_digest, source_digest, text_digest
 from strandline.engine.environment import PART_JOINT, Environment
 from strandline.engine.material import EMPTY_SOURCE, Material, Shown, covered_refs
 from strandline.engine.plan_job import Job
-from strandline.engine.reading import abandoned_of, newest_sighting
+from strandline.engine.reading import abandoned_of, newest_seen, newest_sighting
 from strandline.limits import LEDGER_CALLS_SHARE, REFS_PAGE
 from strandline.model.candidate import Draft
 from strandline.model.segment import Segment, SegmentHead
@@ -96,7 +96,7 @@ class _Assembly:
             base_seen=base.refs_seen if base else 0,
             base_dropped=base.dropped_count if base else 0,
             added=((ref_id, self._shown.new.last_seq(ref_id)) for ref_id in self._shown.new if self._is_added(ref_id)),
-            seen_before=self._seen_before(),
+            seen_before=self._seen_before(standing),
             standing=standing,
             last_seq=self._last_seq(standing),
         )
@@ -168,7 +168,7 @@ class _Assembly:
         for standing, text in zip(found, texts, strict=True):
             ref_ids = self._tx.refs.find(list(self._env.references.of_text(text))) if text else {}
             strangers = {ref: ref_id for ref, ref_id in ref_ids.items() if not self._is_asked(ref_id)}
-            covered = covered_refs(self._tx, strangers, self._job.plan.watermark)
+            covered = covered_refs(self._env, self._tx, self._job, strangers)
             standing |= {covered[ref] for ref in verbatim_subset(covered, text)}
         for page in self._pages():
             by_text = {ref: ref_id for ref_id, ref in page.items()}
@@ -200,8 +200,14 @@ class _Assembly:
         """Tell whether a newly covered event holds the reference."""
         return self._shown.new.last_seq(ref_id) > self._job.view.watermark and ref_id not in self._gone
 
-    def _seen_before(self) -> Container[int]:
-        """Return the references that the base's events hold."""
+    def _seen_before(self, standing: Set[int]) -> Container[int]:
+        """Return the references that the base's events hold. To a narrow view their numbers tell nothing: other events
+        gave most of them. But what its base covers stands in it, or in its manifest (I9).
+        """
+        if self._job.view.narrow:
+            base = self._job.base
+            asked = {*standing, *self._shown.new}
+            return self._base_standing.union(self._tx.summaries.dropped_by(base.summary_no, asked)) if base else ()
         numbers = range(1, self._last_covered() + 1)
         watermark = self._job.view.watermark
         return _SeenLive(self._tx, numbers, watermark, self._left) if self._left.begins_by(watermark) else numbers
@@ -222,7 +228,8 @@ class _Assembly:
             if not self._is_added(ref_id):
                 seq = self._shown.again.last_seq(ref_id)
                 if seq < read_from:
-                    seq = newest_sighting(self._tx, ref_id, self._job.plan.watermark, self._left)
+                    through, workflow = self._job.plan.watermark, self._env.scope.workflow
+                    seq = newest_seen(self._tx, self._job.view, ref_id, through, self._left, workflow)
                 found[ref_id] = seq
         return found
 
@@ -230,7 +237,7 @@ class _Assembly:
         """Return the seq from which on all events through the watermark were shown: their sightings are known."""
         through = self._job.plan.watermark
         last = next((m for m in self._materials if m.job.through_seq == through), None)
-        whole = last is not None and self._job.view.audiences is None
+        whole = last is not None and last.parts and not self._job.view.narrow
         return last.parts[0].from_seq if last is not None and whole else through + 1
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from strandline.codec import ERASED_TEXT, job_id
 from strandline.engine.environment import Environment, check_whole
-from strandline.engine.lineage import add_entry
+from strandline.engine.lineage import add_entry, defined_by, first_generation
 from strandline.engine.reading import find_view
 from strandline.engine.retrieve import held_by
 from strandline.engine.watching import watched
@@ -21,6 +21,7 @@ from strandline.errors import (
 )
 from strandline.limits import CASE_ESCALATES_S, CASES_LISTED_MAX, SEMANTIC_FAILURES_MAX
 from strandline.model.case import Case, CaseKind, CaseState
+from strandline.model.ids import DEFAULT_VIEW
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
@@ -275,8 +276,11 @@ def check_cases_whole(tx: Transaction) -> None:
 
 
 @watched("cases")
-def list_cases(env: Environment, include_answered: bool = False, limit: int = CASES_LISTED_MAX) -> list[Case]:
-    """Return the open cases, the oldest first; then, if asked for, the answered ones, the newest first.
+def list_cases(
+    env: Environment, include_answered: bool = False, limit: int = CASES_LISTED_MAX, view: str = DEFAULT_VIEW
+) -> list[Case]:
+    """Return the open cases, the oldest first; then, if asked for, the answered ones, the newest first. A narrow view
+    is told of its own.
 
     Raises:
         InvalidInputError: a limit outside 1..CASES_LISTED_MAX.
@@ -287,31 +291,43 @@ def list_cases(env: Environment, include_answered: bool = False, limit: int = CA
         raise InvalidInputError(f"a limit of {limit} lies outside 1..{CASES_LISTED_MAX}")
     with env.read() as tx:
         check_cases_whole(tx)
-        opened = [case for case in tx.cases.all() if case.state is CaseState.OPEN][:limit]
-        answered = [case for case in tx.cases.all() if case.state is CaseState.ANSWERED] if include_answered else []
+        shown = _shown_to(env, tx, view)
+        cases = [case for case in tx.cases.all() if shown(case)]
+        opened = [case for case in cases if case.state is CaseState.OPEN][:limit]
+        answered = [case for case in cases if case.state is CaseState.ANSWERED] if include_answered else []
         return [as_read(env, tx, case) for case in (*opened, *reversed(answered))][:limit]
 
 
-def get_case(env: Environment, case_id: str) -> Case:
+def _shown_to(env: Environment, tx: Transaction, view: str) -> Callable[[Case], bool]:
+    """Return what tells whether a view is told of a case: a narrow one of its own, since it reads its audiences."""
+    reader = find_view(tx, view, str(env.scope))
+    if not reader.narrow:
+        return lambda case: True
+    defined, first = defined_by(tx, reader), first_generation(tx, reader)
+    revision = defined.revision if defined is not None and first else -1
+    return lambda case: case.view == view and (case.generation >= first or case.revision > revision)
+
+
+def get_case(env: Environment, case_id: str, view: str = DEFAULT_VIEW) -> Case:
     """Return a case.
 
     Raises:
-        InvalidInputError: there is none of this id.
+        InvalidInputError: there is none of this id that the view is told of.
     """
     with env.read() as tx:
-        return as_read(env, tx, stored_case(env, tx, case_id))
+        return as_read(env, tx, stored_case(env, tx, case_id, view))
 
 
-def stored_case(env: Environment, tx: Transaction, case_id: str) -> Case:
+def stored_case(env: Environment, tx: Transaction, case_id: str, view: str = DEFAULT_VIEW) -> Case:
     """Return a case as it is stored.
 
     Raises:
-        InvalidInputError: there is none of this id.
+        InvalidInputError: there is none of this id that the view is told of.
     """
     if not isinstance(case_id, str) or not case_id.isascii() or not case_id.isalnum():
         raise InvalidInputError(f"{case_id!r} is no id of a case", hint=_which(env))
     case = tx.cases.get(case_id)
-    if case is None:
+    if case is None or not _shown_to(env, tx, view)(case):
         raise InvalidInputError(f"{env.scope} has no case {case_id!r}", hint=_which(env))
     return case
 

@@ -8,15 +8,15 @@ from typing import Final
 
 from strandline.codec import body_digest, encode_json, encode_text, record_digest
 from strandline.engine.environment import Environment
-from strandline.engine.lineage import add_entry, next_seq
+from strandline.engine.lineage import add_entry, maker, next_seq
 from strandline.engine.reading import find_view
 from strandline.engine.watching import watched
 from strandline.errors import CompactionLineageError, CorruptRecordError, InvalidInputError
 from strandline.limits import EXTERNAL_ADDRESS_CHARS_MAX, LEASE_TTL_S, STATE_BYTES_MAX, TURN_MAX
 from strandline.model.checkpoint import Checkpoint, CheckpointView, ExternalState
 from strandline.model.event import Basis
-from strandline.model.ids import check_name
-from strandline.model.lineage import LineageEntry, LineageKind
+from strandline.model.ids import DEFAULT_VIEW, check_name
+from strandline.model.lineage import LineageEntry, LineageKind, WorkflowHead
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
 from strandline.ports.occurrences import CheckpointTold
@@ -26,7 +26,14 @@ _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 
 @watched("checkpoint")
 def checkpoint(
-    env: Environment, state: object, *, turn: int, name: str, basis: Basis | None, context_free: bool
+    env: Environment,
+    state: object,
+    *,
+    turn: int,
+    name: str,
+    basis: Basis | None,
+    context_free: bool,
+    view: str = DEFAULT_VIEW,
 ) -> Checkpoint:
     """Keep the agent's state.
 
@@ -37,16 +44,17 @@ def checkpoint(
         name: whose checkpoint it is.
         basis: the context that the state was made from; needed unless it is context-free.
         context_free: the state holds control flow and references, and no working context (I14).
+        view: through which it is kept; one that is context-free is that view's.
 
     Raises:
         CompactionLineageError: the basis is no longer the view's generation: the state is from before a compaction,
             and would wear a stamp from after it.
-        InvalidInputError: no basis, a turn below 0, a state that is no JSON or too large.
+        InvalidInputError: no basis, a turn below 0, a state that is no JSON or too large, another view's name.
     """
     encoded = encode_json(state)
     if len(encoded) > STATE_BYTES_MAX:
         raise InvalidInputError(f"a state of {len(encoded)} bytes; at most {STATE_BYTES_MAX} are allowed")
-    return _keep(env, encoded, None, turn=turn, name=name, basis=basis, context_free=context_free)
+    return _keep(env, encoded, None, turn=turn, name=name, basis=basis, context_free=context_free, view=view)
 
 
 @watched("checkpoint")
@@ -58,19 +66,21 @@ def register_checkpoint(
     name: str,
     basis: Basis | None,
     context_free: bool,
+    view: str = DEFAULT_VIEW,
 ) -> Checkpoint:
     """Register agent state that lives elsewhere, by its digest; it is not fetched.
 
     Args:
         env: ports and workflow.
         external: an address at which nothing ever changes, and the digest of what lies there.
-        turn, name, basis, context_free: as of `checkpoint`.
+        turn, name, basis, context_free, view: as of `checkpoint`.
 
     Raises:
         CompactionLineageError, InvalidInputError: as of `checkpoint`; an address or a digest that is none.
     """
     _check_external(external)
-    return _keep(env, encode_json(None), external, turn=turn, name=name, basis=basis, context_free=context_free)
+    state = encode_json(None)
+    return _keep(env, state, external, turn=turn, name=name, basis=basis, context_free=context_free, view=view)
 
 
 def _check_external(external: ExternalState) -> None:
@@ -95,6 +105,7 @@ def _keep(
     name: str,
     basis: Basis | None,
     context_free: bool,
+    view: str,
 ) -> Checkpoint:
     check_name("checkpoint", name)
     if isinstance(turn, bool) or not isinstance(turn, int) or not 0 <= turn <= TURN_MAX:
@@ -106,9 +117,10 @@ def _keep(
             "a checkpoint needs basis= (the context that the state was made from), or context_free=True"
         )
     with env.write() as tx:
-        head = tx.log.head()
+        head, reader = tx.log.head(), find_view(tx, view, str(env.scope))
         if basis is not None:
             _check_basis(env, tx, basis, head.revision)
+        _check_owner(tx, name, basis.view if basis is not None else view)
         views = tx.views.all()
         made = _with_digest(
             Checkpoint(
@@ -142,12 +154,38 @@ def _keep(
                 generation=basis.generation if basis else None,
                 name=name,
                 digest=made.digest,
-                detail={"turn": turn, "context_free": context_free} | ({"branch": head.branch} if head.branch else {}),
+                detail=_detail(head, turn, view, context_free=context_free),
             ),
         )
         tx.checkpoints.add(made)
     env.emit("checkpoint", CheckpointTold(lineage_seq=made.lineage_seq, turn=turn))
-    return made
+    if not reader.narrow:
+        return made
+    own = tuple(seen for seen in made.views if seen.view == view)
+    return replace(made, views=own, in_flight=in_flight(reader, env.clock.now_us()))
+
+
+def _detail(head: WorkflowHead, turn: int, view: str, *, context_free: bool) -> dict[str, object]:
+    detail: dict[str, object] = {"turn": turn, "context_free": context_free}
+    if head.branch:
+        detail["branch"] = head.branch
+    if context_free and view != DEFAULT_VIEW:
+        detail["view"] = view
+    return detail
+
+
+def _check_owner(tx: Transaction, name: str, view: str) -> None:
+    """Refuse a name under which another view keeps checkpoints: recovery goes by the name, and must not meet a state
+    that was made from what its view may not read (I21).
+    """
+    end = tx.log.head().lineage_seq + 1
+    for context_free in (False, True):
+        made = tx.lineage.newest_checkpoint(name, end, context_free=context_free)
+        if made is not None and maker(made) != view:
+            raise InvalidInputError(
+                f"checkpoints {name!r} are kept for another view than {view!r}; nothing was written",
+                hint="A name is that of one agent, which reads through one view: give it another name.",
+            )
 
 
 def in_flight(view: ViewHead, now_us: int) -> bool:

@@ -11,7 +11,9 @@ from strandline.engine.reading import find_view, read_one
 from strandline.limits import OPEN_CALL_EVENTS_MAX, OPEN_CALL_S_MAX
 from strandline.model.case import CaseKind
 from strandline.model.constructors import abandoned
+from strandline.model.ids import EVERYONE
 from strandline.model.register import Fact
+from strandline.model.view import ViewHead
 from strandline.ports import Transaction
 
 _NO_RESULT: Final = "No result came within the limits of an open call."
@@ -26,14 +28,17 @@ def close_overdue_calls(env: Environment, view_name: str) -> None:
         UnreconciledSummaryError: the view stands under an open blocking case (I11); nothing was closed.
     """
     with env.read() as tx:
-        check_unblocked(env, tx, find_view(tx, view_name, str(env.scope)))
-        if not _overdue(env, tx):
+        view = find_view(tx, view_name, str(env.scope))
+        check_unblocked(env, tx, view)
+        if not _overdue(env, tx, view):
             return
     with env.write() as tx:
         view = find_view(tx, view_name, str(env.scope))
         check_unblocked(env, tx, view)
-        while overdue := _overdue(env, tx):
-            closing = [abandoned(call.key.subject, _NO_RESULT, actor="strandline") for call in overdue]
+        while overdue := _overdue(env, tx, view):
+            closing = [
+                abandoned(call.key.subject, _NO_RESULT, actor="strandline", audience=call.audience) for call in overdue
+            ]
             LogWriter(env, tx).add([prepare(event, env.references) for event in closing])
             for call in overdue:
                 open_case(
@@ -47,21 +52,23 @@ def close_overdue_calls(env: Environment, view_name: str) -> None:
                 )
 
 
-def _overdue(env: Environment, tx: Transaction) -> list[Fact]:
-    """Return the overdue calls that `abandoned` events would close: each closes the latest open call of its id, so
-    those of one id come newest first, up to one that is not overdue.
+def _overdue(env: Environment, tx: Transaction, view: ViewHead) -> list[Fact]:
+    """Return the overdue calls, of those that the view reads, that `abandoned` events would close: each closes the
+    latest open call of its id and audience, of everyone's the latest of its id, so those come newest first, up to one
+    that is not overdue. What the view does not read holds no watermark of it, and its case would name it (I21).
     """
     revision, now = tx.log.head().revision, env.clock.now_us()
     overdue: list[Fact] = []
-    open_still: set[str] = set()
+    open_still: set[tuple[str, str]] = set()
     for call in sorted(tx.register.open_calls(), key=lambda fact: fact.source_seq, reverse=True):
-        if call.key.subject in open_still:
+        call_id, audience = call.key.subject, call.audience
+        if (call_id, audience) in open_still:
             continue
-        if (
+        if view.reads(audience) and (
             revision - call.source_seq > OPEN_CALL_EVENTS_MAX
             or now - read_one(tx, call.source_seq, env.scope.workflow).at_us > OPEN_CALL_S_MAX * 1_000_000
         ):
             overdue.append(call)
         else:
-            open_still.add(call.key.subject)
+            open_still |= {(call_id, audience), (call_id, EVERYONE)}
     return overdue

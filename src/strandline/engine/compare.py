@@ -126,6 +126,11 @@ def _read(env: Environment, view: str) -> _Log:
     ref_ids: dict[str, int] = {}
     with env.read() as tx:
         reader = find_view(tx, view, str(env.scope))
+        if reader.narrow:
+            raise InvalidInputError(
+                f"view {view!r} can't be compared: a summary of another tool speaks of what it may not read",
+                hint="Compare through the view `main`, which reads everything.",
+            )
         revision = tx.log.head().revision
         for page in _pages(read_live(tx, 1, revision, env.scope.workflow)):
             sources, found = with_references(tx, list(visible(reader, page)), env.counter)

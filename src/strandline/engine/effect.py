@@ -27,6 +27,7 @@ from strandline.engine.effect_rows import (
     args_of,
     call_event,
     call_key,
+    check_may_read,
     close_cases,
     copy_of_call,
     effect_basis,
@@ -182,6 +183,7 @@ def _look(env: Environment, asked: _Asked) -> _Seen:
     with env.read() as tx:
         found = find_effect(tx, request.key)
         if found is not None:
+            check_may_read(env, tx, request, found)
             call = read_effect_event(env, tx, found, found.call_seq, EventKind.TOOL_CALL)
             check_same(request, found.tool, None if call.body is None else args_of(call), call.body is None, call.seq)
         window = find_window(tx)
@@ -236,7 +238,8 @@ def _intend(env: Environment, tx: Transaction, asked: _Asked, before: Effect | N
     request = asked.request
     permit_id = None
     if request.permit is not None:
-        used = consume_permit(env, tx, request.permit, effect_key=request.key, action=request.tool, actor=request.actor)
+        use = {"effect_key": request.key, "action": request.tool, "actor": request.actor, "view": request.view}
+        used = consume_permit(env, tx, request.permit, **use)
         permit_id = used.permit_id
     elif before is not None and before.permit_id is not None:
         reason = f"attempt {before.attempt} used its permit up; the next one needs a permit of its own"
@@ -276,9 +279,8 @@ def _landed(env: Environment, intent: _Intent) -> bool:
     seq = intent.effect.call_seq
     with env.read() as tx:
         stored = next(iter(tx.log.read(seq, seq)), None)
-        return (
-            stored is not None and stored.chain == intent.chain and find_effect(tx, intent.effect.key) == intent.effect
-        )
+        landed = stored is not None and stored.chain == intent.chain
+        return landed and find_effect(tx, intent.effect.key) == intent.effect
 
 
 # ---------------------------------------------------------------------------------------------- the run
@@ -381,7 +383,7 @@ def _record_late(
     """Keep the result of a run that was settled otherwise meanwhile, and open a case (I18). None: its result counts."""
     new = replace(result.event.new, key=late_key(env, effect, result.event.body))
     named = call_key(effect.key, effect.attempt)
-    calls = [] if tx.log.by_keys([named]) else [copy_of_call(effect, request.args, {})]
+    calls = [] if tx.log.by_keys([named]) else [copy_of_call(effect, request.args, {}, request.audience)]
     seqs = add_events(env, tx, [*calls, replace(result.event, new=new)])
     case = open_effect_case(env, tx, there, request.view, OTHERWISE, f"the ledger says {there.state}")
     if there.attempt == effect.attempt and there.state is EffectState.FAILED:  # it did happen: never run it again

@@ -11,7 +11,15 @@ from dataclasses import replace
 from typing import Final
 
 from strandline.codec import decode_json
-from strandline.engine.effect_rows import KEY_PREFIX, EffectRequest, add_events, call_key, find_effect
+from strandline.engine.effect_rows import (
+    KEY_PREFIX,
+    EffectRequest,
+    add_events,
+    call_key,
+    check_may_read,
+    find_effect,
+    read_effect_event,
+)
 from strandline.engine.environment import Environment
 from strandline.engine.family import ledger
 from strandline.engine.find_repeat import Window, held_event
@@ -19,6 +27,8 @@ from strandline.engine.reading import read_one
 from strandline.limits import EFFECTS_ALIKE_MAX
 from strandline.model.constructors import note
 from strandline.model.effect import Effect, EffectState
+from strandline.model.event import EventKind
+from strandline.model.ids import EVERYONE
 from strandline.ports import Transaction
 
 _HELD_FOR: Final = "held_for"  # a member of the body of the note: the keys of the effects in doubt
@@ -36,9 +46,12 @@ def doubtful_alike(tx: Transaction, request: EffectRequest, fingerprint: str, wi
 
 def note_held(env: Environment, tx: Transaction, request: EffectRequest, doubtful: Sequence[Effect]) -> None:
     """Write down, once, what a request waits for: when that is told to be done, its result is the answer."""
+    check_may_read(env, tx, request, doubtful[0])
+    first = read_effect_event(env, tx, doubtful[0], doubtful[0].call_seq, EventKind.TOOL_CALL)
+    audience = request.audience if first.audience == EVERYONE else first.audience  # it names the other's key
     keys = [effect.key for effect in doubtful]
     text = f"[{request.key!r} asks {request.tool!r} for the same as {keys[0]!r}, whose outcome is not known]"
-    event = note(text, key=_note_key(request.key), actor=request.actor)
+    event = note(text, key=_note_key(request.key), actor=request.actor, audience=audience)
     add_events(env, tx, [replace(event, body={"type": "text", "text": text, _HELD_FOR: keys})])
 
 

@@ -22,13 +22,15 @@ from strandline.engine.effect_rows import (
     find_effect,
     read_effect_event,
     result_of,
+    untold,
 )
 from strandline.engine.environment import Environment
-from strandline.engine.reading import read_one
+from strandline.engine.reading import find_view, read_one
 from strandline.errors import EffectUnknownError, IdempotencyConflictError
 from strandline.model.constructors import tool_result
 from strandline.model.effect import Effect, EffectOutcome, EffectOutcomeKind
 from strandline.model.event import EventKind
+from strandline.model.ids import EVERYONE
 from strandline.ports import Transaction
 from strandline.rules.repeats import Execution
 
@@ -59,7 +61,7 @@ def replay(env: Environment, effect: Effect, kind: EffectOutcomeKind) -> EffectO
         live = {key: event.seq for key, event in tx.log.by_keys([named, answered]).items()}
     if len(live) < 2:
         marks = {REPLAYED_FROM: {"workflow": effect.workflow, "seq": made.seq}}
-        call = copy_of_call(effect, None if made.body is None else args_of(made), marks)
+        call = copy_of_call(effect, None if made.body is None else args_of(made), marks, made.audience)
         marks = {REPLAYED_FROM: {"workflow": effect.workflow, "seq": recorded.seq}}
         body = {**decode_json(recorded.body, f"body of event {recorded.seq}"), **marks}
         answer = replace(
@@ -89,6 +91,8 @@ def answer_repeat(env: Environment, request: EffectRequest, earlier: Execution) 
             recorded = read_effect_event(env, tx, earlier.effect, earlier.effect.result_seq, EventKind.TOOL_RESULT)
         else:
             recorded = read_one(tx, earlier.result_seq or 0, env.scope.workflow)
+        if not find_view(tx, request.view, str(env.scope)).reads(recorded.audience):
+            raise untold(request)
     if recorded.body is None:
         raise EffectUnknownError(
             f"the effect {request.key!r} was done before (event {earlier.call_seq}), and its result was erased",
@@ -99,6 +103,8 @@ def answer_repeat(env: Environment, request: EffectRequest, earlier: Execution) 
     earlier_key = earlier.effect.key if earlier.effect is not None else None
     cited = {"key": earlier_key, "call_seq": earlier.call_seq, "result_seq": earlier.result_seq}
     call_named, result_named = _repeat_keys(request.key)
+    if recorded.audience != EVERYONE:  # what is said again is said to the same
+        request = replace(request, audience=recorded.audience)
     call = call_event(request, 1, key=call_named, marks={REPEAT_OF: cited})
     body = {"type": "tool_result", "tool_use_id": request.key, "content": result_of(recorded), REPEAT_OF: cited}
     answer = replace(tool_result(request.key, "", key=result_named, actor=request.actor), body=body)
@@ -132,6 +138,8 @@ def noted_repeat(env: Environment, tx: Transaction, request: EffectRequest) -> E
     call, answer = (read_one(tx, stored[key].seq, env.scope.workflow) for key in (call_named, result_named))
     if answer.body is None:
         return None
+    if not find_view(tx, request.view, str(env.scope)).reads(answer.audience):
+        raise untold(request)
     args = None if call.body is None else args_of(call)
     check_same(request, call.envelope.tool or "", args, call.body is None, call.seq)
     cited = decode_json(answer.body, f"body of event {answer.seq}").get(REPEAT_OF, {})

@@ -18,14 +18,16 @@ from strandline.engine.environment import Environment
 from strandline.engine.family import ledger
 from strandline.engine.reading import find_view, read_one
 from strandline.engine.watching import watched
-from strandline.errors import CorruptRecordError, InvalidInputError, OutcomeUnknownError
+from strandline.errors import CorruptRecordError, EffectUnknownError, InvalidInputError, OutcomeUnknownError
 from strandline.limits import EFFECT_ROUNDS_MAX, FAILURE_CHARS_MAX
 from strandline.model.action import Permit
 from strandline.model.case import ANSWER_NAMES, Case, CaseKind, CaseState, EffectDone, EffectNeverHappened
 from strandline.model.constructors import abandoned, tool_call, tool_result
 from strandline.model.effect import Effect, EffectState
 from strandline.model.event import Basis, Event, EventKind, NewEvent
+from strandline.model.ids import DEFAULT_VIEW
 from strandline.model.lineage import LineageKind
+from strandline.model.view import ViewHead
 from strandline.ports import Transaction
 from strandline.rules.repeats import request_identity
 
@@ -60,6 +62,7 @@ class EffectRequest:
     basis: Basis | None = None
     actor: str = ""
     refs: Sequence[str] = ()
+    audience: str | None = None  # of its call, and so of its result; None: everyone
 
 
 # ---------------------------------------------------------------------------------------------- names
@@ -103,19 +106,21 @@ def call_event(
         request.args,
         key=key or call_key(request.key, attempt),
         actor=request.actor,
+        audience=request.audience,
         refs=request.refs,
     )
     return _marked(replace(call, envelope=call.envelope._replace(subject=request.subject)), marks)
 
 
-def copy_of_call(effect: Effect, args: object, marks: Mapping[str, object]) -> NewEvent:
-    """Return the event of an effect's request once more, for a branch that does not hold it."""
+def copy_of_call(effect: Effect, args: object, marks: Mapping[str, object], audience: str | None) -> NewEvent:
+    """Return the event of an effect's request once more, for a branch that does not hold it, and for the same eyes."""
     call = tool_call(
         call_id_of(effect.key, effect.attempt),
         effect.tool,
         args,
         key=call_key(effect.key, effect.attempt),
         actor=effect.actor,
+        audience=audience,
     )
     return _marked(replace(call, envelope=call.envelope._replace(subject=effect.subject)), marks)
 
@@ -235,9 +240,38 @@ def check_effects_whole(book: Transaction) -> None:
         raise CorruptRecordError(f"{counted} are stored, and {written} were written", place="effect")
 
 
+def may_read(env: Environment, tx: Transaction, reader: ViewHead, effect: Effect) -> bool:
+    """Tell whether a view may know of an effect: if it may read its call (I21)."""
+    if not reader.narrow:
+        return True
+    return reader.reads(read_effect_event(env, tx, effect, effect.call_seq, EventKind.TOOL_CALL).audience)
+
+
+def check_may_read(env: Environment, tx: Transaction, request: EffectRequest, effect: Effect) -> None:
+    """Refuse an effect that is answered by what its view may not read: neither is it told, nor is it done again.
+
+    Raises:
+        EffectUnknownError: the view may not read it.
+    """
+    if may_read(env, tx, find_view(tx, request.view, str(env.scope)), effect):
+        return
+    raise untold(request)
+
+
+def untold(request: EffectRequest) -> EffectUnknownError:
+    """Return the refusal of an effect whose earlier execution its view may not read."""
+    return EffectUnknownError(
+        f"the effect {request.key!r} is answered by what view {request.view!r} may not read; nothing ran",
+        key=request.key,
+        case_id=None,
+        hint="Ask through a view that reads it; if it is another effect, give it a key of its own, and `again=True`.",
+    )
+
+
 @watched("effects")
-def list_effects(env: Environment) -> list[Effect]:
-    """Return the effects of the workflow and of its family of forks, by the time of their intent.
+def list_effects(env: Environment, view: str = DEFAULT_VIEW) -> list[Effect]:
+    """Return the effects of the workflow and of its family of forks, by the time of their intent; to a narrow view
+    those whose calls it may read.
 
     Raises:
         CorruptRecordError: one is missing or damaged.
@@ -245,10 +279,11 @@ def list_effects(env: Environment) -> list[Effect]:
     with env.read() as tx:
         book = ledger(tx)
         check_effects_whole(book)
-        return list(book.effects.all())
+        reader = find_view(tx, view, str(env.scope))
+        return [effect for effect in book.effects.all() if may_read(env, tx, reader, effect)]
 
 
-def read_args(env: Environment, key: str) -> object:
+def read_args(env: Environment, key: str, view: str = DEFAULT_VIEW) -> object:
     """Return the arguments that the effect of a key was asked for with; None if they were erased.
 
     Raises:
@@ -257,7 +292,7 @@ def read_args(env: Environment, key: str) -> object:
     """
     with env.read() as tx:
         effect = find_effect(tx, key)
-        if effect is None:
+        if effect is None or not may_read(env, tx, find_view(tx, view, str(env.scope)), effect):
             raise InvalidInputError(f"there is no effect {key!r}", hint="`effects` lists those that there are.")
         return args_of(read_effect_event(env, tx, effect, effect.call_seq, EventKind.TOOL_CALL))
 
@@ -340,7 +375,7 @@ def record_outcome(
     batch: list[NewEvent | PreparedEvent] = [event]
     if not tx.log.by_keys([named]):
         call = read_effect_event(env, tx, there, there.call_seq, EventKind.TOOL_CALL)
-        batch.insert(0, copy_of_call(there, args_of(call), marks))
+        batch.insert(0, copy_of_call(there, args_of(call), marks, call.audience))
     seqs = add_events(env, tx, batch)
     settled = replace(
         there,

@@ -20,7 +20,7 @@ from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError, TenantScopeError
 from strandline.limits import FORK_DEPTH_MAX
 from strandline.model.event import EventKind
-from strandline.model.ids import check_name
+from strandline.model.ids import DEFAULT_VIEW, check_name
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.outcome import Forked
 from strandline.model.summary import DroppedRef, Summary
@@ -35,8 +35,11 @@ _NOTHING = "nothing was written"
 
 
 @watched("fork")
-def fork(env: Environment, at_revision: int | None, name: str, *, by: str, why: str) -> Forked:
-    """Begin the workflow `name` from the state of this one at a revision; None: as it is now.
+def fork(
+    env: Environment, at_revision: int | None, name: str, *, by: str, why: str, view: str = DEFAULT_VIEW
+) -> Forked:
+    """Begin the workflow `name` from the state of this one at a revision; None: as it is now. Its views, with their
+    audiences, are those of this one; a narrow `view` is told of its own.
 
     Raises:
         TenantScopeError: the workflow is not there, or no workflow can have this name.
@@ -53,6 +56,10 @@ def fork(env: Environment, at_revision: int | None, name: str, *, by: str, why: 
         if tx.log.head().revision or tx.log.head().lineage_seq or tx.views.all():
             raise InvalidInputError(f"{str(here.scope)!r} is there already; {_NOTHING}", hint="Take another name.")
         forked = _Fork(env, tx, name, at_revision).make(by, why)
+        reader = find_view(tx, view, str(here.scope))
+        if reader.narrow:
+            facts = sum(reader.reads(fact.audience) for fact in tx.register.as_of(forked.revision))
+            forked = replace(forked, facts=facts, watermarks={view: forked.watermarks[view]})
     env.emit("fork", ForkTold(revision=forked.revision, fork=name))
     return forked
 
@@ -157,7 +164,6 @@ class _Fork:
             view_id=view.view_id,
             name=view.name,
             audiences=view.audiences,
-            audience_version=view.audience_version,
             budget=view.budget,
         )
         summary = self._fit_summary(view)

@@ -9,7 +9,8 @@ from typing import Final
 from strandline.codec import job_id
 from strandline.engine.environment import Environment
 from strandline.engine.family import ledger
-from strandline.engine.reading import check_basis, find_view
+from strandline.engine.lineage import first_generation
+from strandline.engine.reading import check_basis, find_view, read_one
 from strandline.engine.stated_facts import stated_facts
 from strandline.engine.watching import watched
 from strandline.errors import ActionDeniedError, CorruptRecordError, InvalidInputError, StrandlineError
@@ -18,10 +19,12 @@ from strandline.model.action import ActionNeed, Permit, PermitState
 from strandline.model.event import Basis
 from strandline.model.ids import DEFAULT_VIEW
 from strandline.model.needs import checked_need, checked_text
+from strandline.model.view import ViewHead
 from strandline.ports import Transaction
 from strandline.ports.occurrences import GuardTold
-from strandline.rules.guarding import Place, StatedFact, decide_action, decide_again
+from strandline.rules.guarding import Place, StatedFact, decide_action, decide_again, reasons_within
 
+_CHANGED: Final = ("the facts that it rests on are no longer what they were",)
 _ASK_AGAIN: Final = "Ask again with `guard`: it decides on the facts as they are now."
 
 
@@ -36,6 +39,9 @@ def guard(
     view: str = DEFAULT_VIEW,
 ) -> Permit:
     """Decide whether an action may be done, and record the decision.
+
+    It is decided on the facts of every audience: a revocation or an issue that the view may not read counts. What it
+    is told of them, and what of a granted permit, is what it reads (I21).
 
     Args:
         env: ports and workflow.
@@ -52,13 +58,14 @@ def guard(
     """
     checked = _check_asked(action, needs, by)
     with env.write() as tx:
+        reader = find_view(tx, view, str(env.scope))
         if basis is None:
-            found = find_view(tx, view, str(env.scope))
-            basis = Basis(view=found.name, generation=found.generation, revision=tx.log.head().revision)
+            basis = Basis(view=reader.name, generation=reader.generation, revision=tx.log.head().revision)
         else:
             check_basis(tx, basis, str(env.scope))
-        permit = _decide(env, tx, action, checked, by, basis)
+        permit = _decide(env, tx, action, checked, by, basis, reader)
         _keep(ledger(tx), permit)
+        permit = _told(env, tx, permit, reader)
     env.emit("guard", GuardTold(action=action, state=permit.state.value, permit_id=permit.permit_id))
     if permit.state is PermitState.DENIED:
         raise _denied(permit, permit.reasons)
@@ -73,6 +80,7 @@ def consume_permit(
     effect_key: str,
     action: str | None = None,
     actor: str = "",
+    view: str = DEFAULT_VIEW,
 ) -> Permit:
     """Use a permit, in the transaction that records the effect's intent (I20). It settles rows and counters of the
     family's root: read its head after this call, not before, to write it.
@@ -84,6 +92,7 @@ def consume_permit(
         effect_key: of the effect.
         action: what the effect does; the permit must be for it. None: that is the caller's affair.
         actor: who does it: the one whom the permit is for, and none of its granters. "": whom the permit is for.
+        view: through which it is used; to a narrow one a refusal names no facts.
 
     Raises:
         ActionDeniedError: no such permit, another workflow's or action's, used already, or the facts changed.
@@ -104,7 +113,8 @@ def consume_permit(
     facts = stated_facts(env, tx, stored.needs)
     changed = decide_again(replace(stored, by=stored.by or actor), facts, _used(book, facts), now_us)
     if changed:
-        raise _denied(stored, changed, hint=_ASK_AGAIN)
+        narrow = find_view(tx, view, str(env.scope)).narrow
+        raise _denied(stored, _CHANGED if narrow else changed, hint=_ASK_AGAIN)
     _use_up(book, stored)
     consumed = replace(stored, state=PermitState.CONSUMED, consumed_by=effect_key, consumed_us=now_us)
     if not book.permits.settle(consumed, expected=PermitState.GRANTED):
@@ -145,8 +155,8 @@ def record_refusal(env: Environment, refused: ActionDeniedError, effect_key: str
 
 
 @watched("permits")
-def list_permits(env: Environment) -> list[Permit]:
-    """Return every decision of the workflow and of its family of forks, the oldest first.
+def list_permits(env: Environment, view: str = DEFAULT_VIEW) -> list[Permit]:
+    """Return every decision of the workflow and of its family of forks, the oldest first; to a narrow view its own.
 
     Raises:
         CorruptRecordError: one is missing or damaged.
@@ -155,7 +165,21 @@ def list_permits(env: Environment) -> list[Permit]:
         book = ledger(tx)
         permits = list(book.permits.all())
         _check_count("permit", len(permits), book.log.head().permits)
-    return permits
+        reader = find_view(tx, view, str(env.scope))
+        if not reader.narrow:
+            return permits
+        here, first = env.scope.workflow, first_generation(tx, reader)
+        own = [p for p in permits if p.basis is not None and (p.workflow, p.basis.view) == (here, view)]
+        return [_told(env, tx, p, reader) for p in own if p.basis is not None and p.basis.generation >= first]
+
+
+def _told(env: Environment, tx: Transaction, permit: Permit, reader: ViewHead) -> Permit:
+    """Return a decision with those of its facts that the view may read."""
+    if not reader.narrow:
+        return permit
+    facts = permit.facts
+    kept = [f for f in facts if not f.seq or reader.reads(read_one(tx, f.seq, env.scope.workflow).audience)]
+    return replace(permit, facts=tuple(kept))
 
 
 # ---------------------------------------------------------------------------------------------- the decision
@@ -181,10 +205,19 @@ def _check_asked(action: object, needs: object, by: object) -> tuple[ActionNeed,
 
 
 def _decide(
-    env: Environment, tx: Transaction, action: str, needs: tuple[ActionNeed, ...], by: str, basis: Basis
+    env: Environment,
+    tx: Transaction,
+    action: str,
+    needs: tuple[ActionNeed, ...],
+    by: str,
+    basis: Basis,
+    reader: ViewHead,
 ) -> Permit:
     facts, now_us = stated_facts(env, tx, needs), env.clock.now_us()
-    decision = decide_action(needs, facts, _used(ledger(tx), facts), now_us, by=by)
+    used = _used(ledger(tx), facts)
+    decision = decide_action(needs, facts, used, now_us, by=by)
+    if reader.narrow:
+        decision = replace(decision, reasons=reasons_within(needs, facts, reader.reads, used, now_us, by))
     revision = tx.log.head().revision
     if decision.granted:
         permit_id, state = env.entropy.salt().hex(), PermitState.GRANTED

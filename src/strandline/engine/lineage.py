@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Final
 
 from strandline.codec import EMPTY_CHAIN, chain_record
 from strandline.engine.environment import Environment
+from strandline.engine.reading import find_view
 from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError
 from strandline.limits import LINEAGE_PAGE_ENTRIES
-from strandline.model.lineage import LineageEntry
+from strandline.model.ids import DEFAULT_VIEW
+from strandline.model.lineage import LineageEntry, LineageKind
+from strandline.model.view import ViewHead
 from strandline.ports import Transaction
 
 
@@ -85,8 +89,72 @@ def summary_of(tx: Transaction, view: str, generation: int) -> int:
     return number
 
 
+# ---------------------------------------------------------------------------------------------- as a view sees it
+
+
+def definition_key(view: str, audience_version: int) -> str:
+    """Return the op_key of the entry that gave a view its audiences, in this version of them."""
+    return f"define:{audience_version}:{view}"
+
+
+def defined_by(tx: Transaction, view: ViewHead) -> LineageEntry | None:
+    """Return the entry that gave a view the audiences that it has; None: it has had them from the beginning of the
+    workflow, as `main`, and as a view that a fork took over. What is older was made for other eyes (I21).
+
+    Raises:
+        CorruptRecordError: it is missing or damaged.
+    """
+    entry = tx.lineage.by_op_key(definition_key(view.name, view.audience_version))
+    if entry is not None:
+        check_entry(tx, entry)
+    elif view.audience_version > 1:
+        place = f"lineage of view {view.name!r}"
+        raise CorruptRecordError("the entry that gave it its audiences is missing", place=place)
+    return entry
+
+
+def first_generation(tx: Transaction, view: ViewHead) -> int:
+    """Return the generation at which a view began with the audiences that it has."""
+    entry = defined_by(tx, view) if view.audience_version > 1 else None
+    return (entry.generation or 0) if entry is not None else 0
+
+
+def made_for(tx: Transaction, reader: ViewHead) -> Callable[[LineageEntry], bool]:
+    """Return what tells whether a view may go on from the state of a checkpoint: a narrow one from what was made for
+    itself, with the audiences that it has; one that reads everything from each (I21).
+    """
+    if not reader.narrow:
+        return lambda made: True
+    defined = defined_by(tx, reader)
+    first = defined.lineage_seq if defined is not None else 0
+    return lambda made: maker(made) == reader.name and made.lineage_seq >= first
+
+
+def maker(entry: LineageEntry) -> str:
+    """Return the view that an entry is of; a checkpoint that is context-free names it in its detail."""
+    return entry.view if entry.view is not None else str(entry.detail.get("view", DEFAULT_VIEW))
+
+
 @watched("lineage")
-def list_entries(env: Environment) -> list[LineageEntry]:
-    """Return the whole lineage of the workflow, in order."""
+def list_entries(env: Environment, view: str = DEFAULT_VIEW) -> list[LineageEntry]:
+    """Return the lineage of the workflow, in order: the whole, or what is a narrow view's own."""
     with env.read() as tx:
-        return list(read_entries(tx, env.scope.workflow))
+        entries = read_entries(tx, env.scope.workflow)
+        reader = find_view(tx, view, str(env.scope))
+        if not reader.narrow:
+            return list(entries)
+        defined = defined_by(tx, reader)
+        first = defined.lineage_seq if defined is not None else 0
+        return [_told(entry) for entry in entries if maker(entry) == view and entry.lineage_seq >= first]
+
+
+_OF_OTHERS: Final = frozenset({"events", "restated", "fenced"})  # what a rewind and a recovery say of all views
+_OF_ALL: Final = frozenset({LineageKind.REWIND, LineageKind.FORK})  # decided on the whole workflow, not on a view
+
+
+def _told(entry: LineageEntry) -> LineageEntry:
+    """Return an entry of a narrow view without what it says of events and views that it may not know of."""
+    detail = {name: said for name, said in entry.detail.items() if name not in _OF_OTHERS}
+    if entry.kind in _OF_ALL:
+        return replace(entry, detail=detail, by=None, why=None)
+    return replace(entry, detail=detail)

@@ -17,7 +17,7 @@ from strandline.engine.environment import Environment
 from strandline.engine.plan_job import Job
 from strandline.engine.reading import (
     abandoned_of,
-    newest_sighting,
+    newest_seen,
     read_live,
     read_one,
     to_source,
@@ -180,7 +180,7 @@ def judge(
 ) -> Verdict:
     """Validate the draft of a segment, or of one part of it, against the events that were shown (I5, I10)."""
     found = list(env.references.of_text(draft.text)) if draft.text.strip() else []
-    known = covered_refs(tx, tx.refs.find(found), job.plan.watermark, shown)
+    known = covered_refs(env, tx, job, tx.refs.find(found), shown)
     told = [*events, *_cited(env, tx, job, material, draft)] if len(material.parts) > 1 else events
     return validate(
         draft,
@@ -205,13 +205,15 @@ def _cited(env: Environment, tx: Transaction, job: Job, material: Material, draf
 
 
 def covered_refs(
-    tx: Transaction, ref_ids: Mapping[str, int], watermark: int, shown: Shown | None = None
+    env: Environment, tx: Transaction, job: Job, ref_ids: Mapping[str, int], shown: Shown | None = None
 ) -> dict[str, int]:
-    """Return those of the references that an event at or before the watermark holds; what was shown is covered."""
+    """Return those of the references that an event at or before the watermark holds which the view may read; what was
+    shown is covered.
+    """
     left = abandoned_of(tx)
     return {
         text: ref_id
         for text, ref_id in ref_ids.items()
         if (shown is not None and (ref_id in shown.new or ref_id in shown.again))
-        or newest_sighting(tx, ref_id, watermark, left)
+        or newest_seen(tx, job.view, ref_id, job.plan.watermark, left, env.scope.workflow)
     }

@@ -21,6 +21,7 @@ from strandline.engine.reading import (
     read_summary,
     register_event,
     to_source,
+    visible,
 )
 from strandline.limits import EXPIRES_US_MAX, TAIL_HELD_TOKENS, UNKNOWN_CALL_ANCHORS_MAX
 from strandline.model.candidate import CompactionPlan, CompactionRecipe
@@ -139,6 +140,8 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
         )
         if isinstance(plan, Nothing):
             return NoJob(reason=plan.reason)
+        if plan.watermark > view.watermark and not 0 < tail.first <= plan.watermark:
+            return NoJob(reason="it reads no event that is not covered yet")
         recipe = CompactionRecipe(
             algorithm=ALGORITHM,
             model=f"{order.summarizer.name}@{order.summarizer.version}",
@@ -187,6 +190,7 @@ class _Tail:
         self, env: Environment, view: ViewHead, facts: _Facts, places: Places, open_calls: Sequence[Fact]
     ) -> None:
         self.places = places
+        self.first = 0  # the first that the view may read
         self.events: list[Event] = []
         self.sources: list[SourceEvent] = []
         self._env = env
@@ -207,9 +211,12 @@ class _Tail:
 
     def take(self, event: Event) -> None:
         """Take the next event."""
-        source = to_source(event, self._env.counter) if self._view.reads(event.audience) else None
+        read = next(visible(self._view, (event,)), None)
+        source = None if read is None else to_source(read, self._env.counter)
         self._facts.take(event)
         self.places.take(event.seq, source.tokens if source else 0, legal=self._facts.legal, anchors=self._facts.tokens)
+        if source is not None:
+            self.first = self.first or event.seq
         if source is not None and event.seq in self._open:
             self._calls.append(source)
         if self.tokens > TAIL_HELD_TOKENS:
@@ -268,13 +275,14 @@ class _Facts:
         self._heading = env.part_tokens(ANCHORS_HEADING)
         self._event: Event | None = None  # the last one that was taken
         self._calls: dict[int, Event] = {}  # the open ones, without their bodies
+        self._open = {fact.key for fact in base if self._holds(fact)}  # the calls that hold the watermark
         self._meter = _AnchorMeter(self._cost)
-        self._meter.begin(base)
+        self._meter.begin(self._read(base))
 
     @property
     def legal(self) -> bool:
-        """Whether a watermark may stand behind the last event: no call is open there (I8)."""
-        return not self._register.has_open_call
+        """Whether a watermark may stand behind the last event: no call that the view reads is open there (I8, I21)."""
+        return not self._open
 
     @property
     def tokens(self) -> int:
@@ -287,7 +295,9 @@ class _Facts:
         self._event = event
         step = self._register.apply(register_event(event))
         self._meter.end(step.ended)
-        self._meter.begin(step.begun)
+        self._meter.begin(self._read(step.begun))
+        self._open.difference_update(fact.key for fact in step.ended)
+        self._open.update(fact.key for fact in step.begun if self._holds(fact))
         for fact in step.ended:
             if fact.key.kind is FactKind.CALL:
                 self._calls.pop(fact.source_seq, None)
@@ -295,14 +305,19 @@ class _Facts:
             if fact.key.kind is FactKind.CALL and fact.state is FactState.STANDING:
                 self._calls[fact.source_seq] = event._replace(body=None)
 
+    def _read(self, facts: Iterable[Fact]) -> Iterable[Fact]:
+        return (fact for fact in facts if self._view.reads(fact.audience))
+
+    def _holds(self, fact: Fact) -> bool:
+        is_open = fact.key.kind is FactKind.CALL and fact.state is FactState.STANDING
+        return is_open and self._view.reads(fact.audience)
+
     def _cost(self, fact: Fact) -> int:
-        if not self._view.reads(fact.audience):
-            return 0
         return self._env.counter.count(anchor_line(self._anchor(fact, self._stating(fact))) + "\n")
 
     def at(self, seq: int) -> AnchorSet:
         """Return the facts as of event `seq`."""
-        facts = [fact for fact in self._tx.register.as_of(seq) if self._view.reads(fact.audience)] if seq else []
+        facts = list(self._read(self._tx.register.as_of(seq))) if seq else []
         chosen, older = choose_anchors(facts)
         events = [self._stating(fact) for fact in chosen]
         anchors = tuple(self._anchor(fact, event) for fact, event in zip(chosen, events, strict=True))

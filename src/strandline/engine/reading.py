@@ -8,6 +8,7 @@ from typing import Final
 from strandline.codec import EMPTY_CHAIN, decode_sightings, event_place, open_event, read_body, text_digest
 from strandline.engine.environment import Environment, part_tokens
 from strandline.errors import CorruptRecordError, InvalidInputError, TenantScopeError
+from strandline.limits import SIGHTINGS_PAGE
 from strandline.model.context import ContextView, Gap
 from strandline.model.event import Basis, Event, EventKind, SourceEvent
 from strandline.model.ids import DEFAULT_VIEW
@@ -92,6 +93,19 @@ def newest_sighting(tx: Transaction, ref_id: int, through_seq: int, left: Abando
     return 0
 
 
+def newest_seen(tx: Transaction, view: ViewHead, ref_id: int, through_seq: int, left: Abandoned, workflow: str) -> int:
+    """Return the last live event at or before through_seq that holds a reference and that the view reads; 0: none."""
+    if not view.narrow:
+        return newest_sighting(tx, ref_id, through_seq, left)
+    while through_seq > 0:
+        page = tx.refs.sightings(ref_id, through_seq, SIGHTINGS_PAGE)
+        for seq, _ in page:
+            if seq not in left and view.reads(read_one(tx, seq, workflow).audience):
+                return seq
+        through_seq = page[-1][0] - 1 if len(page) == SIGHTINGS_PAGE else 0
+    return 0
+
+
 def read_one(tx: Transaction, seq: int, workflow: str) -> Event:
     """Return one event, checked."""
     return next(read_log(tx, seq, seq, workflow))
@@ -166,7 +180,10 @@ def find_view(tx: Transaction, name: str, scope_text: str) -> ViewHead:
     """
     view = tx.views.get(name)
     if view is None and name != DEFAULT_VIEW:
-        raise TenantScopeError(f"{scope_text} has no view {name!r}", hint="A view must have been defined.")
+        raise TenantScopeError(
+            f"{scope_text} has no view {name!r}",
+            hint="Define it first: `define_view`, on the command line `strandline view define`.",
+        )
     moved, found = tx.lineage.moved_to(name), view or UNWRITTEN_MAIN
     if moved != found.generation:  # the row is gone, or an older one stands in its place
         reason = f"its pointer was moved to generation {moved}, and its row says {found.generation}"
@@ -268,8 +285,12 @@ def check_reach(view: ViewHead, revision: int, workflow: str) -> None:
 
 
 def visible(view: ViewHead, events: Iterable[Event]) -> Iterator[Event]:
-    """Yield the events that the view may read (I21)."""
-    return (event for event in events if view.reads(event.audience))
+    """Yield the events that the view may read (I21). To a narrow one no epoch is told: a divergence that it may not
+    read would show in it; those that it may read are told by `divergences`.
+    """
+    if not view.narrow:
+        return iter(events)
+    return (event._replace(epoch=0) for event in events if view.reads(event.audience))
 
 
 def read_view(

@@ -26,7 +26,7 @@ from strandline.engine.effect_rows import (
     result_of,
 )
 from strandline.engine.environment import Environment, check_author
-from strandline.engine.lineage import check_entry, next_seq, summary_of
+from strandline.engine.lineage import check_entry, first_generation, next_seq, summary_of
 from strandline.engine.reading import find_view, read_one
 from strandline.engine.retrieve import divergences, held_by, last_known
 from strandline.engine.revert import revert_in
@@ -56,7 +56,7 @@ from strandline.model.case import (
 )
 from strandline.model.effect import Effect
 from strandline.model.event import Event, EventKind, NewEvent
-from strandline.model.ids import EVERYONE
+from strandline.model.ids import DEFAULT_VIEW, EVERYONE
 from strandline.model.lineage import LineageKind
 from strandline.model.outcome import ActedOn
 from strandline.model.register import FactKind
@@ -78,6 +78,7 @@ class _Given:
     answer: CaseAnswer
     by: str
     why: str
+    view: str  # through which it is given
     acted_on: list[ActedOn] = field(default_factory=list)  # what was made from a summary that the answer left
 
     def append(self, *events: NewEvent) -> tuple[int, ...]:
@@ -102,7 +103,9 @@ class _Given:
 
 
 @watched("reconcile")
-def reconcile(env: Environment, case_id: str, answer: CaseAnswer, *, by: str, why: str) -> Case:
+def reconcile(
+    env: Environment, case_id: str, answer: CaseAnswer, *, by: str, why: str, view: str = DEFAULT_VIEW
+) -> Case:
     """Answer a case. What the answer does, its entry in the lineage and the answered case are one transaction.
 
     The first answer wins; the same answer, given again, returns the case as it was answered. `done` says what it did,
@@ -116,11 +119,11 @@ def reconcile(env: Environment, case_id: str, answer: CaseAnswer, *, by: str, wh
     check_author(by, why)
     digest = _digest(env, answer)
     with env.write() as tx:
-        case = as_read(env, tx, stored_case(env, tx, case_id))
+        case = as_read(env, tx, stored_case(env, tx, case_id, view))
         if case.state is CaseState.ANSWERED:
             return _answered_before(tx, case, digest)
         check_fits(case, answer)
-        given = _Given(env=env, tx=tx, case=case, answer=answer, by=by, why=why)
+        given = _Given(env=env, tx=tx, case=case, answer=answer, by=by, why=why, view=view)
         accepts = isinstance(answer, AcceptDivergence)
         detail = _carry_out(given)
         answered = settle_case(
@@ -212,7 +215,7 @@ def _back_to_good(given: _Given) -> Mapping[str, object]:
     view = find_view(tx, case.view, str(env.scope))
     if not _rests_on_bad(given, view.summary_no):
         return {}
-    for generation in range(view.generation - 1, -1, -1):
+    for generation in range(view.generation - 1, first_generation(tx, view) - 1, -1):
         try:
             number = summary_of(tx, view.name, generation)
             if number and (_rests_on_bad(given, number) or tx.cases.blocking(view.name, number) is not None):
@@ -250,7 +253,7 @@ def passed_over(tx: Transaction, name: str) -> set[int]:
 
 def _to_checkpoint(given: _Given, checkpoint_seq: int) -> Mapping[str, object]:
     """Begin a branch at a checkpoint's revision, on which its state may be restored (I17)."""
-    entry = find_checkpoint(given.tx, checkpoint_seq)
+    entry = find_checkpoint(given.tx, checkpoint_seq, find_view(given.tx, given.view, str(given.env.scope)))
     done = rewind_in(given.env, given.tx, entry.revision, by=given.by, why=given.why, checkpoint=entry)
     now = find_view(given.tx, given.case.view, str(given.env.scope))
     if given.case.kind is CaseKind.REGRESSION and _rests_on_bad(given, now.summary_no):
@@ -291,7 +294,8 @@ def _ask_for_the_rest(given: _Given, old: str) -> Case | None:
     env, tx, case = given.env, given.tx, given.case
     view = find_view(tx, case.view, str(env.scope))
     instead = divergences(tx, case.missing_refs, view)
-    pinned = {ref_id for ref_id in case.missing_ids if tx.register.standing(FactKind.PIN, str(ref_id))}
+    pins = {ref_id: tx.register.standing(FactKind.PIN, str(ref_id)) for ref_id in case.missing_ids}
+    pinned = {ref_id for ref_id, facts in pins.items() if any(view.reads(fact.audience) for fact in facts)}
     rest = {
         ref_id: ref
         for ref_id, ref in zip(case.missing_ids, case.missing_refs, strict=True)
@@ -372,7 +376,7 @@ def check_controller(controller: Controller | None) -> None:
 
 
 def answer_by_controller(
-    env: Environment, controller: Controller, refusal: SummaryReconciliationError | CompactionLineageError
+    env: Environment, controller: Controller, refusal: SummaryReconciliationError | CompactionLineageError, view: str
 ) -> None:
     """Ask a controller about the case of a refusal, and give its answer.
 
@@ -384,14 +388,14 @@ def answer_by_controller(
     who = name if isinstance(name, str) and name.strip() else f"controller:{type(controller).__name__}"
     case_id = str(refusal.case_id)
     try:
-        answer = controller.decide(get_case(env, case_id))
+        answer = controller.decide(get_case(env, case_id, view))
     except Exception as fault:
         refusal.hint += f" The controller {who[:CASE_TEXT_CHARS_MAX]} failed: {type(fault).__name__}: {fault}"
         raise refusal from fault
     if answer is None:
         raise refusal
     try:
-        reconcile(env, case_id, answer, by=who, why="decided during a recovery")
+        reconcile(env, case_id, answer, by=who, why="decided during a recovery", view=view)
     except CaseAnsweredError:  # by somebody else, meanwhile: what they decided is seen when it is tried again
         return
     except (InvalidInputError, CorruptRecordError) as fault:

@@ -14,7 +14,7 @@ from strandline.engine.checkpoint import load_checkpoint
 from strandline.engine.claim import fence_all, record_fence
 from strandline.engine.environment import Environment
 from strandline.engine.external import EXTERNAL, Loader, state_text, with_loads
-from strandline.engine.lineage import add_entry, check_entry, read_entries, summary_of
+from strandline.engine.lineage import add_entry, check_entry, made_for, read_entries, summary_of
 from strandline.engine.read_context import Context, assemble_context, check_needs, first_set
 from strandline.engine.reading import OF_A_SUMMARY, UNWRITTEN_MAIN, abandoned_of, find_view, read_view
 from strandline.engine.reconcile import answer_by_controller, check_controller, passed_over
@@ -149,11 +149,11 @@ def _recover(env: Environment, request: RecoveryRequest) -> Recovery:
             return outcome
         if request.controller is None or outcome.case_id is None:
             raise outcome
-        question = get_case(env, outcome.case_id).identity
+        question = get_case(env, outcome.case_id, request.view).identity
         if question in asked:
             raise outcome
         asked.add(question)
-        answer_by_controller(env, request.controller, outcome)
+        answer_by_controller(env, request.controller, outcome, request.view)
     outcome = _recover_once(env, request)
     if isinstance(outcome, Recovery):
         return outcome
@@ -267,7 +267,8 @@ def _decide(env: Environment, tx: Transaction, request: RecoveryRequest, seen: _
             hint="A new workflow has nothing to recover: append its first events. If it should exist, check tenant, "
             "workflow and store.",
         )
-    chosen, newest = choose_checkpoint(tx, request.name, env.scope.workflow)
+    asking = find_view(tx, request.view, str(env.scope))
+    chosen, newest = choose_checkpoint(tx, request.name, env.scope.workflow, asking)
     seen.checkpoint = chosen
     target = _load(env, tx, chosen) if chosen is not None else None
     basis = next((v for v in target.views if v.basis_revision is not None), None) if target else None
@@ -327,8 +328,11 @@ def _state_of(
         raise _not_as_kept(env, entry, error) from error
 
 
-def choose_checkpoint(tx: Transaction, name: str, workflow: str) -> tuple[LineageEntry | None, LineageEntry | None]:
-    """Return the entry of the newest checkpoint of a name that passes the gate, and of the newest of all (I15).
+def choose_checkpoint(
+    tx: Transaction, name: str, workflow: str, reader: ViewHead
+) -> tuple[LineageEntry | None, LineageEntry | None]:
+    """Return the entry of the newest checkpoint of a name that passes the gate, and of the newest of all (I15); to a
+    narrow view there are only those that were made for it (I21).
 
     The choice is made in the lineage, so that a checkpoint that is gone is missed, and no older one slips into its
     place. Only numbers of the lineage are compared; a wall clock is never asked. A checkpoint with a basis can't pass
@@ -339,12 +343,14 @@ def choose_checkpoint(tx: Transaction, name: str, workflow: str) -> tuple[Lineag
     floor = min(moves.values(), default=0)
     over = passed_over(tx, name)
     end = tx.log.head().lineage_seq + 1
-    left = abandoned_of(tx)
+    left, is_for_it = abandoned_of(tx), made_for(tx, reader)
     newest: list[LineageEntry] = []
     passing: list[LineageEntry] = []
     for context_free in (False, True):
         before = end
         while (made := tx.lineage.newest_checkpoint(name, before, context_free=context_free)) is not None:
+            if not is_for_it(made):  # nor is one before it
+                break
             if before == end:
                 newest.append(made)
             before = made.lineage_seq
@@ -357,7 +363,7 @@ def choose_checkpoint(tx: Transaction, name: str, workflow: str) -> tuple[Lineag
     for _ in read_entries(tx, workflow, proved):  # proves each: a damaged one could hide the checkpoint to choose
         pass
     passing = [made for made in passing if made.lineage_seq > max(over, default=0)]  # nor one before it: it is a replay
-    passing += [made for made in _gone_back_to(tx, name, moves) if made.lineage_seq not in over]
+    passing += [made for made in _gone_back_to(tx, name, moves) if made.lineage_seq not in over and is_for_it(made)]
     return _newest(passing), _newest(made for made in newest if made.lineage_seq not in over)
 
 

@@ -14,7 +14,7 @@ from strandline.engine.acted_on import read_acted_on
 from strandline.engine.cases import as_read, open_case
 from strandline.engine.claim import fence_holder
 from strandline.engine.environment import Environment, check_author
-from strandline.engine.lineage import add_entry, next_seq, read_entries, summary_of
+from strandline.engine.lineage import add_entry, first_generation, next_seq, read_entries, summary_of
 from strandline.engine.reading import check_reach, find_view, load_summary
 from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError
@@ -68,7 +68,7 @@ def revert_in(
     since = _read_since(env, tx, view, to_generation)
     _check_sound(target, since, to_generation)
     left = _left(tx, target, since)
-    acted_on, total = read_acted_on(env, tx, view.name, left, since.revision, since.checkpoints)
+    acted_on, total = read_acted_on(env, tx, view, left, since.revision, since.checkpoints)
     now = env.clock.now_us()
     fenced = fence_holder(tx, view, now)
     shifted = replace(
@@ -153,11 +153,17 @@ def _summary_of(tx: Transaction, view: ViewHead, generation: int) -> int:
     """Return the number of the summary that a generation of the view had; 0: the empty one.
 
     Raises:
-        InvalidInputError: the view never was at this generation.
+        InvalidInputError: the view never was at this generation, or read other audiences then (I21).
     """
     if isinstance(generation, bool) or not isinstance(generation, int) or not 0 <= generation <= view.generation:
         raise InvalidInputError(
             f"view {view.name!r} never was at generation {generation!r}; it is at {view.generation}"
+        )
+    first = first_generation(tx, view)
+    if generation < first:
+        raise InvalidInputError(
+            f"generation {generation} of view {view.name!r} was made from other audiences; nothing was written",
+            hint=f"It began anew at generation {first}, which is the empty summary; go back to that, or a later one.",
         )
     return summary_of(tx, view.name, generation)
 

@@ -9,21 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from strandline.engine.append import LogWriter, PreparedEvent, again
 from strandline.engine.checkpoint import load_checkpoint
 from strandline.engine.claim import fence_all
 from strandline.engine.environment import Environment, check_author, check_whole
-from strandline.engine.lineage import add_entry, check_entry, next_seq, read_entries, summary_of
-from strandline.engine.reading import abandoned_of, check_register_whole, load_summary, read_live
+from strandline.engine.lineage import (
+    add_entry,
+    check_entry,
+    first_generation,
+    made_for,
+    next_seq,
+    read_entries,
+    summary_of,
+)
+from strandline.engine.reading import (
+    abandoned_of,
+    check_register_whole,
+    find_view,
+    load_summary,
+    read_live,
+    read_log,
+    read_one,
+    visible,
+)
 from strandline.engine.revert import left_by
 from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError
 from strandline.model.candidate import CandidateState
 from strandline.model.event import Event, EventKind
+from strandline.model.ids import DEFAULT_VIEW, EVERYONE
 from strandline.model.lineage import AbandonedRange, LineageEntry, LineageKind
 from strandline.model.outcome import Rewound
-from strandline.model.register import FactKind
+from strandline.model.register import FactKey, FactKind
 from strandline.model.summary import Summary
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
@@ -35,7 +54,7 @@ _GOES_ON = frozenset({CandidateState.PENDING, CandidateState.VALIDATED})
 
 
 @watched("rewind")
-def rewind(env: Environment, to_revision: int, *, by: str, why: str) -> Rewound:
+def rewind(env: Environment, to_revision: int, *, by: str, why: str, view: str = DEFAULT_VIEW) -> Rewound:
     """Abandon every live event behind `to_revision`, in one transaction.
 
     Raises:
@@ -44,11 +63,15 @@ def rewind(env: Environment, to_revision: int, *, by: str, why: str) -> Rewound:
     """
     with env.write() as tx:
         done = rewind_in(env, tx, to_revision, by=by, why=why)
-    return _emitted(env, done)
+        told = _told(env, tx, done, find_view(tx, view, str(env.scope)))
+    _emit(env, done)
+    return told
 
 
 @watched("rewind")
-def rewind_to_checkpoint(env: Environment, checkpoint_seq: int, *, by: str, why: str) -> Rewound:
+def rewind_to_checkpoint(
+    env: Environment, checkpoint_seq: int, *, by: str, why: str, view: str = DEFAULT_VIEW
+) -> Rewound:
     """Go back to the revision of a checkpoint; recovery then restores it (I17).
 
     Raises:
@@ -58,28 +81,48 @@ def rewind_to_checkpoint(env: Environment, checkpoint_seq: int, *, by: str, why:
     """
     check_whole("checkpoint_seq", checkpoint_seq)
     with env.write() as tx:
-        entry = find_checkpoint(tx, checkpoint_seq)
+        reader = find_view(tx, view, str(env.scope))
+        entry = find_checkpoint(tx, checkpoint_seq, reader)
         done = rewind_in(env, tx, entry.revision, by=by, why=why, checkpoint=entry)
-    return _emitted(env, done)
+        told = _told(env, tx, done, reader)
+    _emit(env, done)
+    return told
 
 
-def find_checkpoint(tx: Transaction, checkpoint_seq: int) -> LineageEntry:
-    """Return the entry of a checkpoint.
+def find_checkpoint(tx: Transaction, checkpoint_seq: int, reader: ViewHead | None = None) -> LineageEntry:
+    """Return the entry of a checkpoint; with `reader`, one that the view may go back to.
 
     Raises:
         InvalidInputError: there is none at this place of the lineage.
     """
     found = tx.lineage.read(checkpoint_seq - 1, 1) if 0 < checkpoint_seq <= tx.log.head().lineage_seq else []
-    if not found or found[0].kind is not LineageKind.CHECKPOINT:
+    is_one = bool(found) and found[0].kind is LineageKind.CHECKPOINT
+    if not is_one or (reader is not None and not made_for(tx, reader)(found[0])):
         raise InvalidInputError(
             f"lineage {checkpoint_seq} is no checkpoint", hint="`strandline lineage` lists the checkpoints."
         )
     return found[0]
 
 
-def _emitted(env: Environment, done: Rewound) -> Rewound:
+def _emit(env: Environment, done: Rewound) -> None:
     env.emit("rewind", RewindTold(to_revision=done.to_revision, events=done.events, branch=done.branch))
-    return done
+
+
+def _told(env: Environment, tx: Transaction, done: Rewound, reader: ViewHead) -> Rewound:
+    """Return what a view may know of a rewind, which is one of the whole workflow (I21)."""
+    if not reader.narrow:
+        return done
+    before = abandoned_of(tx).until(done.branch - 1).live_spans(done.from_seq, done.through_seq) if done.events else ()
+    behind = chain.from_iterable(read_log(tx, first, last, env.scope.workflow) for first, last in before)
+    restated = [(pair, read_one(tx, pair[0], env.scope.workflow)) for pair in done.restated]
+    jobs = [(attempt, tx.jobs.candidate(attempt.rpartition(".")[0])) for attempt in done.fenced]
+    return replace(
+        done,
+        events=sum(1 for _ in visible(reader, behind)),
+        generations={reader.name: done.generations[reader.name]},
+        restated=tuple(pair for pair, event in restated if reader.reads(event.audience)),
+        fenced=tuple(attempt for attempt, job in jobs if job is not None and job.view == reader.name),
+    )
 
 
 def rewind_in(
@@ -163,9 +206,17 @@ def _of_checkpoint(tx: Transaction, left: Abandoned, entry: LineageEntry, to: in
 
 
 def _check_sound(tx: Transaction, entry: LineageEntry, workflow: str) -> None:
-    """Refuse a checkpoint whose state was made from a summary that a revert has left as bad since (C17)."""
+    """Refuse a checkpoint whose state was made from a summary that a revert has left as bad since (C17), or that was
+    made for other audiences than its view has now (I21).
+    """
     if entry.view is None:
         return
+    if (entry.generation or 0) < first_generation(tx, find_view(tx, entry.view, workflow)):
+        raise InvalidInputError(
+            f"the checkpoint at lineage {entry.lineage_seq} was made when view {entry.view!r} read other audiences; "
+            "nothing was written",
+            hint=f"Go back to its revision instead: rewind to {entry.revision}.",
+        )
     number = summary_of(tx, entry.view, entry.generation or 0)
     for later in read_entries(tx, workflow, entry.lineage_seq):
         if later.kind is LineageKind.REVERT and later.view == entry.view and number in left_by(later):
@@ -220,13 +271,14 @@ def _restate(env: Environment, tx: Transaction, events: Sequence[Event]) -> tupl
     A revocation always does; the lift of a constraint where the constraint stands again.
     """
     chosen: list[tuple[PreparedEvent, int]] = []
-    lifted: set[str] = set()
+    lifted: set[FactKey] = set()
     for event in events:
         if event.kind is EventKind.LIFT_CONSTRAINT:
-            subject = event.envelope.subject or ""
-            if subject in lifted or not tx.register.standing(FactKind.CONSTRAINT, subject):
+            standing = tx.register.standing(FactKind.CONSTRAINT, event.envelope.subject or "")
+            ends = {fact.key for fact in standing if event.audience in (EVERYONE, fact.audience)} - lifted
+            if not ends:
                 continue
-            lifted.add(subject)
+            lifted |= ends
         prepared = again(tx, event)
         chosen.append((replace(prepared, new=replace(prepared.new, key=None)), event.seq))
     if not chosen:

@@ -65,6 +65,7 @@ def _stated(env: Environment, tx: Transaction, fact: Fact) -> StatedFact:
         scope=envelope.scope,
         expires_us=envelope.expires_us,
         single_use=envelope.single_use,
+        audience=event.audience,
     )
 
 
@@ -86,7 +87,8 @@ def _last_end(env: Environment, tx: Transaction, kind: FactKind, subject: str) -
         event = read_one(tx, seq, env.scope.workflow)
         if (event.kind, event.envelope.subject) == (_ENDED_BY[kind], subject):
             holder, _ = _holders(env, tx, seq)[-1]
-            return [StatedFact(kind=kind, subject=subject, workflow=holder, seq=seq, ended=True)]
+            said = StatedFact(kind=kind, subject=subject, workflow=holder, seq=seq, ended=True, audience=event.audience)
+            return [said]
     return []
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from strandline.codec import record_digest, source_digest
 from strandline.engine.assemble import standing_refs
@@ -25,7 +26,7 @@ from strandline.errors import CorruptRecordError, StrandlineError
 from strandline.limits import VERIFY_PROBLEMS_MAX
 from strandline.model.candidate import AttemptState, CandidateState
 from strandline.model.case import CaseState
-from strandline.model.ids import Scope
+from strandline.model.ids import EVERYONE, Scope
 from strandline.model.lineage import MOVES, AbandonedRange, LineageEntry, LineageKind
 from strandline.model.outcome import Problem, VerifyReport
 from strandline.model.summary import Summary
@@ -59,6 +60,15 @@ def verify(env: Environment, scopes: list[Scope], progress: Progress | None = No
     for room, found in Counter(room_of(problem.place) for problem in once).items():
         env.emit("incident", IncidentTold(operation="verify", place=room, problems=found))
     return VerifyReport(workflows=len(scopes), events=events, problems=once[:VERIFY_PROBLEMS_MAX])
+
+
+def told_narrowly(report: VerifyReport) -> VerifyReport:
+    """Return a report as a narrow view may know it: whether all is whole, and not what is wrong with what (I21)."""
+    said = {Problem(workflow=found.workflow, place="", reason=_TOLD): None for found in report.problems}
+    return replace(report, problems=tuple(said))
+
+
+_TOLD: Final = "it is damaged; `verify` through the view `main` says where"
 
 
 class _WorkflowCheck:
@@ -110,7 +120,8 @@ class _WorkflowCheck:
             if entry.kind is LineageKind.CHECKPOINT:
                 self._checkpointed[entry.lineage_seq] = entry.digest
             if entry.kind in MOVES and entry.view is not None and entry.generation is not None:
-                expected = generations.get(entry.view, 0) + 1
+                begins = entry.kind is LineageKind.DEFINE and not entry.generation  # a view that was not there
+                expected = generations.get(entry.view, -1 if begins else 0) + 1
                 if entry.generation != expected:
                     self._say(f"lineage {entry.lineage_seq}", f"generation {entry.generation} follows {expected - 1}")
                 generations[entry.view] = entry.generation
@@ -182,16 +193,25 @@ class _WorkflowCheck:
     def _accounting(self, tx: Transaction, view: ViewHead, summary: Summary) -> None:
         """Count again: every covered reference stands verbatim in the summary or is in its manifest (I9)."""
         place = f"manifest of summary {summary.summary_no}"
-        if view.audiences is None:
-            self._count_again(tx, summary, place)
+        self._count_again(tx, view, summary, place)
         self._verbatim(tx, summary)
 
-    def _count_again(self, tx: Transaction, summary: Summary, place: str) -> None:
+    def _sighted(self, tx: Transaction, view: ViewHead) -> Sequence[int]:
+        """Return, by number of a reference, the first live event that holds it and that the view may read; 0: none."""
+        if not view.narrow:
+            return self._fold.sighted
+        first = [0] * len(self._fold.sighted)
+        for seq, ref_id, _ in tx.refs.all_sightings():  # the index was compared with the log
+            if seq not in self._fold.left and view.reads(self._fold.audiences.get(seq, EVERYONE)):
+                first[ref_id] = min(first[ref_id] or seq, seq)
+        return first
+
+    def _count_again(self, tx: Transaction, view: ViewHead, summary: Summary, place: str) -> None:
         standing = standing_refs(summary)
         dropped = {entry.ref_id for entry in tx.summaries.manifest(summary.summary_no)}
         covered = lost = first_lost = 0
         invented = len(standing | dropped)
-        for ref_id, first in enumerate(self._fold.sighted):
+        for ref_id, first in enumerate(self._sighted(tx, view)):
             if 0 < first <= summary.watermark:
                 covered += 1
                 if ref_id in standing or ref_id in dropped:

@@ -22,10 +22,18 @@ class LineageKind(enum.StrEnum):
     DIVERGENCE = "divergence"
     ANSWER = "answer"  # of a case, other than a divergence
     ERASURE = "erasure"
+    DEFINE = "define"  # a view came to be, or got other audiences
 
 
 MOVES: Final = frozenset(
-    {LineageKind.COMPACTION, LineageKind.REVERT, LineageKind.REWIND, LineageKind.FORK, LineageKind.ERASURE}
+    {
+        LineageKind.COMPACTION,
+        LineageKind.REVERT,
+        LineageKind.REWIND,
+        LineageKind.FORK,
+        LineageKind.ERASURE,
+        LineageKind.DEFINE,
+    }
 )
 """The kinds that move a view's pointer: such an entry names the view and its new generation (I13)."""
 

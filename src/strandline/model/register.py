@@ -28,11 +28,19 @@ class FactState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactKey:
-    """What makes two facts the same fact: kind, subject, and for an approval who granted it."""
+    """What makes two facts the same fact: kind, subject, for an approval who granted it, and for whom it is stated."""
 
     kind: FactKind
     subject: str
     holder: str = ""
+
+    @property
+    def granter(self) -> str:
+        """Who granted an approval, with its scope; "" of any other fact."""
+        if self.kind is not FactKind.APPROVAL:
+            return ""
+        size, at, rest = self.holder.partition("@")
+        return rest[int(size) + 1 :] if at and size.isascii() and size.isdigit() else self.holder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,18 @@ from strandline.model.ids import EVERYONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A view as its readers are told of it."""
+
+    name: str
+    audiences: frozenset[str] | None  # beside everyone's; None: it reads everything
+    budget: int | None  # tokens of its contexts, where a call names none; None: CONTEXT_BUDGET_TOKENS
+    audience_version: int  # how often its audiences were defined, from 1
+    generation: int
+    watermark: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ViewHead:
     """A view and its pointer. The pointer moves by compare-and-swap only; `generation` counts its moves (SPEC §2)."""
 
@@ -24,6 +36,11 @@ class ViewHead:
     fence: int = 0  # the highest fencing token handed out
     lease_attempt: str | None = None
     lease_until_us: int = 0
+
+    @property
+    def narrow(self) -> bool:
+        """Whether there may be events that it does not read."""
+        return self.audiences is not None
 
     def reads(self, audience: str) -> bool:
         """Tell whether the view may read an event of this audience (I21)."""

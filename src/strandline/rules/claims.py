@@ -95,7 +95,7 @@ class _Subject:
         self.anchor = anchor
         self.subject = words(anchor.key.subject)
         self.text = words(anchor.text) | words(anchor.note)
-        self.holder = words(anchor.key.holder)
+        self.holder = words(anchor.key.granter)
         self.everything = self.subject | self.text | self.holder
         numbers = {word for word in self.subject if not word.isalpha()}
         names = self.subject - numbers

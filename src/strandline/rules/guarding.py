@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from strandline.limits import EXPIRES_US_MAX, REASON_FACTS_MAX
 from strandline.model.action import ActionNeed, FactVersion, NeedKind, Permit
+from strandline.model.ids import EVERYONE
 from strandline.model.register import FactKind
 
 Place = tuple[str, int]  # of the event: the workflow whose log holds it, and its seq
 Uses = Mapping[Place, str]  # single-use approvals that are used up, with the permit that did it
 
+UNTOLD: Final = "facts that this view may not read speak against it"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 FACTS_OF_NEED: Final = {  # the facts that decide a need
     NeedKind.APPROVED: (FactKind.APPROVAL, FactKind.REVOCATION),
@@ -41,6 +43,7 @@ class StatedFact:
     scope: str | None = None
     expires_us: int | None = None
     single_use: bool = False
+    audience: str = EVERYONE
 
     @property
     def place(self) -> Place:
@@ -87,6 +90,23 @@ def decide_action(
         else:
             met += [_version(number, fact) for fact in found] or [_no_fact(number, need)]
     return Decision(met=tuple(met), reasons=tuple(reasons))
+
+
+def reasons_within(
+    needs: Sequence[ActionNeed],
+    facts: Sequence[StatedFact],
+    reads: Callable[[str], bool],
+    used: Uses,
+    now_us: int,
+    by: str,
+) -> tuple[str, ...]:
+    """Return why needs are not met, told to a reader of some audiences: what else speaks against them, is not named."""
+    told = [fact for fact in facts if reads(fact.audience)]
+    reasons: list[str] = []
+    for need in needs:
+        if not decide_action((need,), facts, used, now_us, by=by).granted:
+            reasons += decide_action((need,), told, used, now_us, by=by).reasons or (UNTOLD,)
+    return tuple(reasons)
 
 
 def decide_again(permit: Permit, facts: Sequence[StatedFact], used: Uses, now_us: int) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from strandline.errors import InvalidInputError
 from strandline.model.event import Envelope, EventKind, Role
+from strandline.model.ids import EVERYONE
 from strandline.model.register import Fact, FactKey, FactKind, FactState, RegisterStep
 
 _OPENERS = {
@@ -43,6 +44,11 @@ class RegisterEvent:
     def subject(self) -> str:
         """The subject, "" where there is none."""
         return self.envelope.subject or ""
+
+    @property
+    def circle(self) -> str:
+        """The audience, "" where it is everyone: facts of different audiences are different facts (I21)."""
+        return "" if self.audience == EVERYONE else self.audience
 
 
 class Register:
@@ -81,11 +87,6 @@ class Register:
     def open_calls(self) -> list[Fact]:
         """The calls without a result that may still get one."""
         return sorted((self._facts[key] for key in self._open_calls), key=lambda fact: fact.source_seq)
-
-    @property
-    def has_open_call(self) -> bool:
-        """Whether a watermark here would cover an open call (I8)."""
-        return bool(self._open_calls)
 
     def carry(self, seq: int) -> None:
         """Go on from event `seq` as a fork does, whose facts hold from there on (C22)."""
@@ -142,9 +143,9 @@ class Register:
         if kind is EventKind.TOOL_RESULT or kind is EventKind.ABANDONED:
             return self._answer(event)
         if kind in _OPENERS:
-            return self._begin(event, FactKey(kind=_OPENERS[kind], subject=event.subject))
+            return self._begin(event, FactKey(kind=_OPENERS[kind], subject=event.subject, holder=event.circle))
         if kind in _CLOSERS:
-            return self._end(event, FactKey(kind=_CLOSERS[kind], subject=event.subject))
+            return self._end(event, _CLOSERS[kind])
         if kind is EventKind.APPROVAL:
             return self._approve(event)
         if kind is EventKind.REVOKE:
@@ -178,6 +179,8 @@ class Register:
         if not any(key in self._open_calls for key in self._calls.get(call_id, ())):
             self._load(FactKind.CALL, call_id)  # every open call is here from the start; others are fetched
         calls = sorted((self._facts[key] for key in self._calls.get(call_id, ())), key=lambda fact: fact.source_seq)
+        if event.circle:  # two agents may give their calls the same id: what names an audience answers a call of that
+            calls = [call for call in calls if call.audience == event.audience] or calls
         standing = [fact for fact in calls if fact.state is FactState.STANDING]
         if standing:
             call = standing[-1]
@@ -216,28 +219,37 @@ class Register:
         self._load(key.kind, key.subject)
         return RegisterStep(ended=self._ending(event, [key]), begun=(self._fact(event, key),))
 
-    def _end(self, event: RegisterEvent, key: FactKey) -> RegisterStep:
-        self._load(key.kind, key.subject)
-        if key not in self._facts:
-            raise InvalidInputError(f"a {event.kind} for {key.subject!r}, but no such {key.kind} stands")
-        return RegisterStep(ended=self._ending(event, [key]))
+    def _end(self, event: RegisterEvent, kind: FactKind) -> RegisterStep:
+        """What is said to everyone ends the facts of every audience; else whom they bind could not read of it."""
+        self._load(kind, event.subject)
+        keys = [key for key in self._facts if (key.kind, key.subject) == (kind, event.subject)]
+        keys = [key for key in keys if not event.circle or key.holder == event.circle]
+        if not keys:
+            among = f" for the audience {event.audience!r}" if event.circle else ""
+            raise InvalidInputError(f"a {event.kind} for {event.subject!r}, but no such {kind} stands{among}")
+        return RegisterStep(ended=self._ending(event, sorted(keys, key=lambda key: key.holder)))
 
     def _approve(self, event: RegisterEvent) -> RegisterStep:
         self._load(FactKind.APPROVAL, event.subject)
         self._load(FactKind.REVOCATION, event.subject)
         granter, scope = event.envelope.granter or "", event.envelope.scope or ""
         holder = f"{len(granter)}:{granter}:{scope}"  # two scopes of one granter are two grants
+        if event.circle:
+            holder = f"{len(event.circle)}@{event.circle}:{holder}"
         approval = FactKey(kind=FactKind.APPROVAL, subject=event.subject, holder=holder)
-        revocation = FactKey(kind=FactKind.REVOCATION, subject=event.subject)
-        return RegisterStep(ended=self._ending(event, [approval, revocation]), begun=(self._fact(event, approval),))
+        ended = self._ending(event, [approval, *self._revocations(event.subject)])
+        return RegisterStep(ended=ended, begun=(self._fact(event, approval),))
 
     def _revoke(self, event: RegisterEvent) -> RegisterStep:
         """A revocation ends every grant of its subject, and stands itself: it is an anchor too (SPEC §2)."""
         self._load(FactKind.APPROVAL, event.subject)
         self._load(FactKind.REVOCATION, event.subject)
-        revocation = FactKey(kind=FactKind.REVOCATION, subject=event.subject)
+        revocation = FactKey(kind=FactKind.REVOCATION, subject=event.subject, holder=event.circle)
         grants = [k for k in self._facts if k.kind is FactKind.APPROVAL and k.subject == event.subject]
         return RegisterStep(ended=self._ending(event, [*grants, revocation]), begun=(self._fact(event, revocation),))
+
+    def _revocations(self, subject: str) -> list[FactKey]:
+        return [k for k in self._facts if k.kind is FactKind.REVOCATION and k.subject == subject]
 
     def _pin(self, event: RegisterEvent) -> RegisterStep:
         keys = self._pins(event)
@@ -249,11 +261,13 @@ class Register:
     def _pins(self, event: RegisterEvent) -> list[FactKey]:
         for ref_id in event.declared_ids:
             self._load(FactKind.PIN, str(ref_id))
-        return [FactKey(kind=FactKind.PIN, subject=str(ref_id)) for ref_id in event.declared_ids]
+        return [FactKey(kind=FactKind.PIN, subject=str(ref_id), holder=event.circle) for ref_id in event.declared_ids]
 
     def _unpin(self, event: RegisterEvent) -> RegisterStep:
-        keys = self._pins(event)
-        if not any(key in self._facts for key in keys):
+        subjects = {key.subject for key in self._pins(event)}
+        pins = [key for key in self._facts if key.kind is FactKind.PIN and key.subject in subjects]
+        keys = sorted((key for key in pins if not event.circle or key.holder == event.circle), key=_place)
+        if not keys:
             raise InvalidInputError("an unpin of a reference that is not pinned")
         return RegisterStep(ended=self._ending(event, keys))
 
@@ -272,6 +286,10 @@ class Register:
     def _divergences(self, ref_id: str) -> list[FactKey]:
         self._load(FactKind.DIVERGENCE, ref_id)
         return [k for k in self._facts if k.kind is FactKind.DIVERGENCE and k.subject == ref_id]
+
+
+def _place(key: FactKey) -> tuple[str, str]:
+    return key.subject, key.holder
 
 
 def rewound(standing: Iterable[Fact], held: Iterable[Fact], revision: int, ordinal: int) -> RegisterStep:
