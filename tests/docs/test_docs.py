@@ -131,7 +131,10 @@ def test_commands_and_options_exist() -> None:
     for page, line in command_lines():
         command, *words = shlex.split(line, comments=True)[1:]
         assert command in commands, f"{page_id(page)}: {line}"
-        options = {option for parameter in commands[command].params for option in parameter.opts}
+        found = commands[command]
+        if words and hasattr(found, "commands"):  # a group
+            found = found.commands[words[0]]
+        options = {option for parameter in found.params for option in parameter.opts}
         given = {word for word in words[: words.index("--") if "--" in words else None] if word.startswith("--")}
         assert given <= options, f"{page_id(page)}: {line}"
     for page in PAGES:

@@ -41,6 +41,7 @@ from strandline.cli.revert import report_regression, revert
 from strandline.cli.rewind import rewind
 from strandline.cli.search import search
 from strandline.cli.verify import verify
+from strandline.cli.view import app as views
 
 Version = Annotated[bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")]
 
@@ -97,13 +98,18 @@ app.command("run-due")(command(run_due, unused=("tenant", "workflow", "view")))
 app.command("lineage")(command(lineage, unused=("view", "refs_config")))
 app.command("cases")(command(cases, unused=("view", "refs_config")))
 app.command("reconcile")(command(reconcile, unused=("view",)))
+app.command("fork")(command(fork, unused=("refs_config",)))
+app.command("lineage")(command(lineage, unused=("refs_config",)))
+app.command("cases")(command(cases, unused=("refs_config",)))
+app.command("reconcile")(command(reconcile))
 app.command("revert")(command(revert, unused=("refs_config",)))
 app.command("report-regression")(command(report_regression, unused=("refs_config",)))
-app.command("rewind")(command(rewind, unused=("view", "refs_config")))
-app.command("guard")(command(guard, unused=("view", "refs_config")))
-app.command("permits")(command(permits, unused=("view", "refs_config")))
-app.command("events")(command(events, unused=("view", "refs_config")))
-app.command("effects")(command(effects, unused=("view", "refs_config")))
+app.command("rewind")(command(rewind, unused=("refs_config",)))
+app.command("guard")(command(guard, unused=("refs_config",)))
+app.command("permits")(command(permits, unused=("refs_config",)))
+app.command("events")(command(events, unused=("refs_config",)))
+app.command("effects")(command(effects, unused=("refs_config",)))
+app.add_typer(views, name="view")
 app.command("refs")(refs)
 app.command("verify")(command(verify, "all of the store", ("view", "refs_config")))
 app.command("backup")(command(backup, "all of the store", ("tenant", "workflow", "view", "refs_config")))

@@ -41,6 +41,9 @@ Expires = Annotated[str | None, typer.Option(metavar="TIME", help="When an appro
 SingleUse = Annotated[bool, typer.Option("--single-use", help="One effect uses the approval up.")]
 Key = Annotated[str | None, typer.Option(metavar="KEY", help="Names the event: given again, nothing is added.")]
 Actor = Annotated[str | None, typer.Option(metavar="NAME", help="Who states it.")]
+Audience = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Who may read it.  [default: everyone; of a result, its call's]")
+]
 _REF_HELP: Final = "A declared reference; with the kind pin or unpin, the one that is meant. Repeatable."
 Refs = Annotated[list[str] | None, typer.Option("--ref", metavar="REF", help=_REF_HELP)]
 Expected = Annotated[int | None, typer.Option(metavar="N", parser=number(0), help="Refuse at another revision.")]
@@ -59,13 +62,14 @@ def append(
     single_use: SingleUse = False,
     key: Key = None,
     actor: Actor = None,
+    audience: Audience = None,
     refs: Refs = None,
     expected_revision: Expected = None,
 ) -> Answer:
     """Append the events of FILE, or the one stated, all or none."""
     record: dict[str, object] = {"kind": kind, "role": role, "text": text, "subject": subject, "granter": granter}
     record |= {"scope": scope, "expires_at": expires_at, "single_use": single_use or None}
-    record |= {"key": key, "actor": actor, "refs": refs or None}
+    record |= {"key": key, "actor": actor, "audience": audience, "refs": refs or None}
     record = {name: value for name, value in record.items() if value is not None}
     if bool(record) == (file is not None):
         raise typer.BadParameter("give a file (- for stdin), or one event by options such as --text", param_hint="FILE")

@@ -14,7 +14,6 @@ import typer
 from strandline.cli.command import Answer, CheckpointName, Target, as_usage, number
 from strandline.cli.external import digest_of
 from strandline.cli.output import count, pick, plain
-from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 
 if TYPE_CHECKING:
     from strandline import Basis
@@ -39,11 +38,12 @@ def checkpoint(
     turn: Turn,
     state: State = None,
     external: External = None,
-    name: CheckpointName = DEFAULT_CHECKPOINT_NAME,
+    name: CheckpointName = None,
     basis: BasisOption = None,
     context_free: ContextFree = False,
 ) -> Answer:
     """Keep an agent's exact state."""
+    name = target.view if name is None else name
     if context_free and basis is not None:
         raise typer.BadParameter("give a basis or --context-free, not both", param_hint="--basis")
     made_from = _parse_basis(basis, target.view) if basis is not None else None

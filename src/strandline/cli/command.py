@@ -86,7 +86,9 @@ ONLY_WORKFLOW: Final = "the store's only workflow"
 FILE_STEM: Final = "the file's name without suffix"
 DEFAULT_STORE: Final = "strandline.db"
 _STORE_HELP: Final = "The store: a path, or sqlite:///PATH."
+_VIEW_HELP: Final = "The view that is read through; `view define` makes one."
 _NO_STORE_HINT: Final = "`strandline import FILE` or `append` makes it; or name another with --store."
+_NO_VIEW_HINT: Final = "`strandline view define` makes one, in a workflow that is there."
 _NO_WORKFLOW_HINT: Final = "Name another with --workflow or --tenant; `strandline import FILE` or `append` makes one."
 _OTHER_ANSWERS: Final = "Other answers: `strandline reconcile --help`."
 _NAMES_SHOWN_MAX: Final = 20
@@ -99,8 +101,10 @@ RefsConfig = Annotated[
 StorePath = Annotated[str, typer.Option("--store", envvar="STRANDLINE_STORE", metavar="PATH", help=_STORE_HELP)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, also on failure.")]
 Budget = Annotated[int | None, typer.Option(metavar="N", parser=number(CONTEXT_BUDGET_TOKENS_MIN), help=_BUDGET_HELP)]
-_NAME_HELP: Final = "Whose checkpoint: an agent, a thread."
-CheckpointName = Annotated[str, typer.Option("--name", metavar="NAME", parser=named("checkpoint"), help=_NAME_HELP)]
+_NAME_HELP: Final = "Whose checkpoint: an agent, a thread.  [default: the view's name]"
+CheckpointName = Annotated[
+    str | None, typer.Option("--name", metavar="NAME", parser=named("checkpoint"), help=_NAME_HELP)
+]
 Needs = Annotated[list[str] | None, typer.Option(metavar="REF", help="A ref that must stand verbatim. Repeatable.")]
 
 
@@ -111,7 +115,7 @@ class Target:
     store: StorePath = DEFAULT_STORE
     tenant: Annotated[str, typer.Option(metavar="NAME", parser=named("tenant"), help="The tenant.")] = DEFAULT_TENANT
     workflow: Annotated[str | None, typer.Option(metavar="NAME")] = None  # `command` adds the help
-    view: Annotated[str, typer.Option(metavar="NAME", help="The view; only main in this version.")] = DEFAULT_VIEW
+    view: Annotated[str, typer.Option(metavar="NAME", parser=named("view"), help=_VIEW_HELP)] = DEFAULT_VIEW
     refs_config: RefsConfig = None
     as_json: AsJson = False
 
@@ -135,6 +139,9 @@ class Target:
                 if not may_be_new:
                     raise TenantScopeError(said, hint=_NO_WORKFLOW_HINT)
                 tell("warning", f"{said}; it is taken as empty")
+            if self.view != DEFAULT_VIEW:
+                workflow = workflow.view(self.view)
+                workflow.basis()  # refuses a view that was never defined
             try:
                 yield workflow
             except (SummaryReconciliationError, CompactionLineageError, UnreconciledSummaryError) as error:
@@ -148,6 +155,9 @@ class Target:
         """Return a command line on this same workflow, as it can be typed."""
         given = {"store": self.shown, "tenant": self.tenant, "workflow": self.workflow}
         usual = {"store": os.environ.get("STRANDLINE_STORE") or DEFAULT_STORE, "tenant": DEFAULT_TENANT}
+        given = {"store": self.store, "tenant": self.tenant, "workflow": self.workflow, "view": self.view}
+        usual = {"store": os.environ.get("STRANDLINE_STORE") or "strandline.db", "tenant": DEFAULT_TENANT}
+        usual["view"] = DEFAULT_VIEW
         return command_line(words, **{name: value for name, value in given.items() if value != usual.get(name)})
 
     @property
@@ -213,9 +223,7 @@ class Target:
             path_of(self.store)
         if self.workflow is not None:
             check_name("workflow", self.workflow)  # that of a file, too
-        if self.view != DEFAULT_VIEW:
-            said = f"tenant {self.tenant!r} has no view {self.view!r}"
-            raise TenantScopeError(said, hint=f"This version has the view {DEFAULT_VIEW!r} only.")
+        create = create and self.view == DEFAULT_VIEW  # a new store has no other view
         try:
             return strandline.open(
                 self.store, create=create, hooks=hooks_of_environment(), references=rules_of(self.refs_config)
@@ -223,6 +231,12 @@ class Target:
         except strandline.StoreUnavailableError as error:
             file = file_of(self.store)
             if not create and file is not None and not file.exists():
+            missing = not create and not Path(self.store.removeprefix("sqlite:///")).exists()
+            if missing and self.view != DEFAULT_VIEW:
+                raise TenantScopeError(
+                    f"{error.message}, so there is no view {self.view!r}", hint=_NO_VIEW_HINT
+                ) from None
+            if missing:
                 error.hint = _NO_STORE_HINT
             raise
         except CorruptRecordError as error:

@@ -12,7 +12,6 @@ from strandline.cli.command import Answer, Budget, CheckpointName, Needs, Target
 from strandline.cli.context import context_object, provenance
 from strandline.cli.external import load_file
 from strandline.cli.output import count, pick, to_json
-from strandline.model.ids import DEFAULT_CHECKPOINT_NAME
 from strandline.model.lineage import MOVES, LineageEntry, LineageKind
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ _ANSWER: Final = (
 
 def recover(
     target: Target,
-    name: CheckpointName = DEFAULT_CHECKPOINT_NAME,
+    name: CheckpointName = None,
     needs: Needs = None,
     budget: Budget = None,
     dry_run: DryRun = False,
@@ -48,6 +47,7 @@ def recover(
 
     Prints the state on stdout, and nothing there if none is restored; what happened and why, on stderr.
     """
+    name = target.view if name is None else name
     with target.open(may_be_new=True) as workflow:
         found = workflow.recover(
             needs or (),

@@ -8,6 +8,7 @@ from strandline.cli.command import Answer, Target
 from strandline.cli.failures import CORRUPT, describe
 from strandline.cli.output import count, pick, table_of
 from strandline.cli.progress import progress
+from strandline.model.ids import DEFAULT_VIEW
 
 if TYPE_CHECKING:
     from strandline import VerifyReport
@@ -22,7 +23,8 @@ def verify(target: Target) -> Answer:
     from strandline.model.outcome import Problem
 
     try:
-        with target.open_store() if target.workflow is None else target.open() as proved, progress("verifying") as tell:
+        whole = target.workflow is None and target.view == DEFAULT_VIEW
+        with target.open_store() if whole else target.open() as proved, progress("verifying") as tell:
             report = proved.verify(tell)
     except CorruptRecordError as error:  # so damaged that it can't be opened
         problem = Problem(workflow="", place=error.place, reason=error.reason)
