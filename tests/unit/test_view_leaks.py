@@ -170,6 +170,8 @@ class History:
             "events": through.events,
             "recall": lambda: [through.recall(f"{mark(one)}-ref-1") for one in ("all", *self.reads[view])],
             "manifest": through.manifest,
+            "search": lambda: [through.search(word) for word in ("says", "done", mark("all"))],
+            "due": lambda: (through.compact_later(), through.due()),
             "lineage": through.lineage,
             "cases": lambda: through.cases(include_answered=True),
             "effects": lambda: (through.effects(), [through.effect_args(effect.key) for effect in through.effects()]),

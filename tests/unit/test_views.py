@@ -710,6 +710,21 @@ def test_another_tools_summaries_are_not_compared_through_a_narrow_view(pub):
         pub.compare()
 
 
+def test_a_search_finds_what_the_view_may_read(wf, pub):
+    """C4: neither events nor counts of others."""
+    wf.append([staff(f"the vault is open {SECRET}"), strandline.note("the vault is closed", audience="release")])
+    assert [hit.event.text for hit in pub.search("vault")] == ["the vault is closed"]
+    assert (pub.search("open"), len(wf.search("vault"))) == ([], 2)
+
+
+def test_due_compactions_of_other_views_are_not_told(wf, pub):
+    wf.append(release(3))
+    wf.compact_later()
+    assert pub.due() == []
+    pub.compact_later()
+    assert ([due.view for due in pub.due()], len(wf.due())) == (["publisher"], 2)
+
+
 def test_a_narrow_view_is_told_whether_all_is_whole(tmp_path):
     import sqlite3
 

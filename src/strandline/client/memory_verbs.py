@@ -128,7 +128,7 @@ class MemoryVerbs(Verbs):
         """Return the compactions that were asked for in the background, one for each view that ever was: what is due,
         who runs it, and how the last run ended. `due_us` None: nothing is due.
         """
-        return list_due(self._env)
+        return list_due(self._env, self._view)
 
     def compare(
         self,

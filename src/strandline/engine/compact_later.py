@@ -10,6 +10,7 @@ from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError, QueueFullError
 from strandline.limits import CONTEXT_BUDGET_TOKENS_MIN, DUE_DELAY_S_MAX, DUE_PER_TENANT_MAX
 from strandline.model.due import PRIORITY_MAX, DueCompaction
+from strandline.model.ids import DEFAULT_VIEW
 from strandline.ports import Transaction
 from strandline.ports.occurrences import DueTold
 from strandline.rules.queueing import Wish, ask
@@ -81,14 +82,18 @@ def _check_room(env: Environment, tx: Transaction) -> None:
         raise QueueFullError(tenant=env.scope.tenant, due=due, limit=DUE_PER_TENANT_MAX)
 
 
-def list_due(env: Environment) -> list[DueCompaction]:
-    """Return the rows of the workflow by view.
+def list_due(env: Environment, view: str = DEFAULT_VIEW) -> list[DueCompaction]:
+    """Return the rows of the workflow by view; to a narrow view its own, without how a run failed: that run may have
+    read other audiences, and what it may know stands in its cases (I21).
 
     Raises:
         CorruptRecordError: one is missing or not what was written.
     """
     with env.read() as tx:
-        return read_due(tx)
+        rows = read_due(tx)
+        if not find_view(tx, view, str(env.scope)).narrow:
+            return rows
+        return [replace(row, failure_text="") for row in rows if row.view == view]
 
 
 def read_due(tx: Transaction) -> list[DueCompaction]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from strandline.codec import encode_text, searched_text
 from strandline.engine.environment import Environment, check_whole
-from strandline.engine.reading import abandoned_of, find_view, read_log, read_one, with_references
+from strandline.engine.reading import abandoned_of, find_view, read_log, read_one, visible, with_references
 from strandline.engine.search_index import OF_THE_INDEX, extend_index, indexed_ranges, make_index_anew
 from strandline.errors import CorruptRecordError, InvalidInputError, OutcomeUnknownError, StoreUnavailableError
 from strandline.limits import (
@@ -69,7 +69,7 @@ def _search(env: Environment, terms: Sequence[Term], view: str, limit: int, befo
         for event in _candidates(tx, terms, min(revision, (before or revision + 1) - 1), env.scope.workflow):
             found = find(terms, searched_text(event)) if reader.reads(event.audience) else None
             if found is not None:
-                hits.append((event, found))
+                hits += [(read, found) for read in visible(reader, (event,))]
             if len(hits) == limit:
                 break
         sources, _ = with_references(tx, [event for event, _ in hits], env.counter)
