@@ -153,10 +153,8 @@ class Target:
 
     def command(self, words: str) -> str:
         """Return a command line on this same workflow, as it can be typed."""
-        given = {"store": self.shown, "tenant": self.tenant, "workflow": self.workflow}
+        given = {"store": self.shown, "tenant": self.tenant, "workflow": self.workflow, "view": self.view}
         usual = {"store": os.environ.get("STRANDLINE_STORE") or DEFAULT_STORE, "tenant": DEFAULT_TENANT}
-        given = {"store": self.store, "tenant": self.tenant, "workflow": self.workflow, "view": self.view}
-        usual = {"store": os.environ.get("STRANDLINE_STORE") or "strandline.db", "tenant": DEFAULT_TENANT}
         usual["view"] = DEFAULT_VIEW
         return command_line(words, **{name: value for name, value in given.items() if value != usual.get(name)})
 
@@ -230,8 +228,7 @@ class Target:
             )
         except strandline.StoreUnavailableError as error:
             file = file_of(self.store)
-            if not create and file is not None and not file.exists():
-            missing = not create and not Path(self.store.removeprefix("sqlite:///")).exists()
+            missing = not create and file is not None and not file.exists()
             if missing and self.view != DEFAULT_VIEW:
                 raise TenantScopeError(
                     f"{error.message}, so there is no view {self.view!r}", hint=_NO_VIEW_HINT
