@@ -18,7 +18,6 @@ from strandline.engine.effect_replay import answer_repeat, check_same, noted_rep
 from strandline.engine.effect_rows import (
     IN_DOUBT,
     OTHERWISE,
-    OUTCOME_UNKNOWN,
     EffectRequest,
     MovedError,
     PreparedResult,
@@ -37,13 +36,12 @@ from strandline.engine.effect_rows import (
     mark_unknown,
     open_effect_case,
     prepare_result,
-    prepare_told,
     put_intent,
     read_effect_event,
     record_outcome,
-    record_told,
     settle,
 )
+from strandline.engine.effect_told import conclude
 from strandline.engine.environment import Environment
 from strandline.engine.find_repeat import Window, calls_executed, effects_executed, find_window
 from strandline.engine.flow import NotBegunError, Probe, Run, Verb
@@ -316,7 +314,7 @@ def _after_error(
 ) -> tuple[Effect | None, str]:
     """Settle an attempt that raised, by what the probe says; return the effect if it is done, and what to note."""
     try:
-        settled = _conclude(env, request, effect, answer, why)
+        settled = conclude(env, request, effect, answer, why)
     except EffectUnknownError as unknown:
         return None, str(unknown)
     except MovedError:
@@ -433,7 +431,7 @@ def _clear_up(env: Environment, request: EffectRequest, effect: Effect) -> Verb[
     if interrupt is not None:
         interrupt.add_note(_leave_unknown(env, request, effect, how))
         raise interrupt
-    settled = _conclude(env, request, effect, answer, how)
+    settled = conclude(env, request, effect, answer, how)
     if settled.state is not EffectState.DONE or effect.key != request.key:
         return None
     return replay(env, settled, EffectOutcomeKind.PROBED)
@@ -458,42 +456,6 @@ def _ask(
     if isinstance(told.value, EffectCantTell):
         return told.value, "the probe can't tell", None
     return EffectCantTell(), f"the probe gave a {type(told.value).__name__}, which is no answer", None
-
-
-def _conclude(env: Environment, request: EffectRequest, effect: Effect, answer: ProbeAnswer, why: str) -> Effect:
-    """Settle an effect in doubt by an answer.
-
-    Raises:
-        EffectUnknownError: the answer is that nobody can tell; a case is open.
-        MovedError: the outcome was told meanwhile.
-    """
-    if isinstance(answer, EffectCantTell):
-        case_id = acknowledged(lambda: _record_unknown(env, request, effect, why))
-        other = "" if request.key == effect.key else f"{request.key!r} asks for the same under another key, and waits: "
-        raise EffectUnknownError(
-            f"{other}whether the effect {effect.key!r} (tool {effect.tool!r}, attempt {effect.attempt}) happened is "
-            f"not known: {why}; it is not run again, and the case {case_id} is open",
-            key=effect.key,
-            case_id=case_id,
-        )
-    told, result = answer, prepare_told(env, effect, answer)
-
-    def record() -> Effect:
-        with env.write() as tx:
-            settled = record_told(env, tx, effect, told, result)
-            close_cases(env, tx, settled, "probe")
-            return settled
-
-    settled = acknowledged(record)
-    if result.refusal is not None:
-        raise result.refusal
-    return settled
-
-
-def _record_unknown(env: Environment, request: EffectRequest, effect: Effect, why: str) -> str:
-    with env.write() as tx:
-        unknown = mark_unknown(env, tx, effect)
-        return open_effect_case(env, tx, unknown, request.view, OUTCOME_UNKNOWN, why).case_id
 
 
 def _leave_unknown(env: Environment, request: EffectRequest, effect: Effect, why: str) -> str:
