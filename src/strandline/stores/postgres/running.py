@@ -7,6 +7,7 @@ one, the last ones with the COMMIT (libpq's pipeline mode): an append takes thre
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 import psycopg
@@ -28,19 +29,7 @@ _BEGIN_WRITE: Final = Statement("BEGIN ISOLATION LEVEL READ COMMITTED")
 _BEGIN_READ: Final = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _COMMIT: Final = Statement("COMMIT")
 _ROLLBACK: Final = Statement("ROLLBACK")
-_SETTINGS: Final = {  # all of it ends with the transaction: behind a pooler the next one may be somebody else's
-    "role": "role",
-    "strandline.tenant": "tenant",
-    "strandline.tenant_id": "tenant_id",
-    "strandline.store": "store",
-    "statement_timeout": "statement_ms",
-    "lock_timeout": "lock_ms",
-    "idle_in_transaction_session_timeout": "idle_ms",
-}
-_SET: Final = Statement(
-    "SELECT " + ", ".join(f"set_config('{name}', ${number}, true)" for number, name in enumerate(_SETTINGS, start=1)),
-    tuple(_SETTINGS.values()),
-)
+_TENANT: Final = ("tenant", "tenant_id", "store")  # what differs from one transaction to the next
 _TURN_TO: Final = Statement("SELECT set_config('strandline.tenant_id', $1, true)", ("tenant_id",))
 _OPEN: Final = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 _ALIVE: Final = (TransactionStatus.IDLE, *_OPEN)
@@ -61,16 +50,9 @@ class Running:
 
     def begin(self, *, tenant: str = "", tenant_id: int | None = None, role: str = APP, store: str = "") -> None:
         """Begin, and say as whom and for whom; both travel with the first question."""
-        settings = {
-            "role": role,
-            "tenant": tenant,
-            "tenant_id": "" if tenant_id is None else str(tenant_id),
-            "store": store,
-            "statement_ms": _milliseconds(self.place.statement_timeout_s),
-            "lock_ms": _milliseconds(self.place.lock_timeout_s),
-            "idle_ms": _milliseconds(self.place.idle_timeout_s),
-        }
-        self._waiting += [(_BEGIN_WRITE if self.writes else _BEGIN_READ, {}), (_SET, settings)]
+        settings = {"tenant": tenant, "tenant_id": "" if tenant_id is None else str(tenant_id), "store": store}
+        begin = _BEGIN_WRITE if self.writes else _BEGIN_READ
+        self._waiting += [(begin, {}), (_settings_of(self.place, role), settings)]
 
     def turn_to(self, tenant_id: int) -> None:
         """Say for which tenant, once its number is known."""
@@ -147,6 +129,22 @@ class Running:
             self._wire.ask([(_ROLLBACK, {})])
         except psycopg.Error:
             connection.close()
+
+
+@cache
+def _settings_of(place: Place, role: str) -> Statement:
+    """Return the statement that says as whom, for whom and how long. All of it ends with the transaction: behind a
+    pooler the next one may be somebody else's.
+    """
+    fixed = {
+        "role": role,
+        "statement_timeout": _milliseconds(place.statement_timeout_s),
+        "lock_timeout": _milliseconds(place.lock_timeout_s),
+        "idle_in_transaction_session_timeout": _milliseconds(place.idle_timeout_s),
+    }
+    told = [f"set_config('{name}', '{value}', true)" for name, value in fixed.items()]
+    told += [f"set_config('strandline.{name}', ${number}, true)" for number, name in enumerate(_TENANT, start=1)]
+    return Statement("SELECT " + ", ".join(told), _TENANT)
 
 
 def _milliseconds(seconds: float) -> str:
