@@ -121,6 +121,7 @@ SEARCH_INDEXED_CHARS_MAX: Final = 1024 * 1024  # a longer event is looked throug
 SEARCH_EVENT_WORDS_MAX: Final = 20_000  # and so is one with more different words
 SEARCH_CHUNK_EVENTS: Final = 1_024  # that are indexed together; the newest, fewer than so many, are looked through
 SEARCH_CHUNK_WORDS_MAX: Final = 200_000  # of all its events: a chunk with more ends early
+SEARCH_CHUNKS_AT_ONCE: Final = 16  # that one search, or compaction, indexes; it looks through what is left
 SEARCH_STALLS_MAX: Final = 3  # chunks in a row that somebody else made void, before a search goes on without more index
 SEARCH_BEGINNING_ROWS_MAX: Final = (
     20_000  # of the index, for one beginning of words; if there are more, it only filters

@@ -227,6 +227,18 @@ def test_an_append_writes_no_index(db) -> None:
     assert ranges(db, wf) == [(1, 5 * CHUNK)]
 
 
+def test_one_search_indexes_no_more_than_a_few_chunks(db, monkeypatch: pytest.MonkeyPatch) -> None:
+    """I22: the first search of a long log does not pay for all of it; it is complete all the same."""
+    monkeypatch.setattr(search_index, "SEARCH_CHUNKS_AT_ONCE", 2)
+    wf = new_workflow(db)
+    notes(wf, *(f"step {number}" for number in range(5 * CHUNK)))
+    for chunks in (2, 4, 5, 5):
+        assert len(wf.search("step", 100)) == 5 * CHUNK
+        assert ranges(db, wf) == [(1, chunks * CHUNK)]
+    assert len(wf.search("step", 100, reindex=True)) == 5 * CHUNK
+    assert ranges(db, wf) == [(1, 5 * CHUNK)]
+
+
 def test_a_compaction_brings_the_index_up_to_date_where_somebody_searched(db) -> None:
     wf, other = new_workflow(db), new_workflow(db)
     for each in (wf, other):
@@ -438,6 +450,17 @@ def test_a_changed_row_of_the_index_is_an_error(indexed, statement: str) -> None
     assert "reindex" in caught.value.hint
     assert not wf.verify().ok
     assert len(wf.search("pump", 100, reindex=True)) == 2 * CHUNK
+    assert wf.verify().ok
+
+
+def test_a_fork_makes_the_index_of_its_past_anew_too(indexed) -> None:
+    db, wf, path = indexed
+    wf.fork(CHUNK, "child", by="dana", why="try")
+    child = db.tenant("acme").workflow("child")
+    damaged(path, CHANGED[0])
+    with pytest.raises(CorruptRecordError, match="search_posting"):
+        child.search("pump")
+    assert seqs(child.search("pump", reindex=True)) == list(range(CHUNK, 0, -1))
     assert wf.verify().ok
 
 

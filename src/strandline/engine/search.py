@@ -28,7 +28,9 @@ from strandline.model.outcome import SearchHit
 from strandline.ports import Transaction
 from strandline.rules.searching import ANY_WORD, Found, Posting, Term, events_of, find, in_all, in_any, parse, united
 
-_ANEW: Final = "Nothing is lost: the index of words is made from the log. `strandline search --reindex` makes it anew."
+_ANEW: Final = (
+    "Nothing is lost: the index of words is made from the log. `strandline search TEXT --reindex` makes it anew."
+)
 
 
 def search(
@@ -51,9 +53,11 @@ def search(
     terms = _checked(text, limit, before)
     try:
         if reindex:
-            make_index_anew(env)
+            for each in _with_ancestors(env):
+                make_index_anew(each)
         with suppress(StoreUnavailableError, OutcomeUnknownError):  # can't be written now: the rest is looked through
-            _extend(env)
+            for each in _with_ancestors(env):
+                extend_index(each, whole=reindex)
         return _search(env, terms, view, limit, before)
     except CorruptRecordError as error:
         if error.place.startswith(OF_THE_INDEX):
@@ -99,10 +103,10 @@ def _checked(text: str, limit: int, before: int | None) -> tuple[Term, ...]:
     return terms
 
 
-def _extend(env: Environment) -> None:
-    """Bring the index up to date, and those of the workflows from which this one was forked."""
+def _with_ancestors(env: Environment) -> Iterator[Environment]:
+    """Yield the workflow, and those from which it was forked: each keeps the index of its own events."""
     for _ in range(FORK_DEPTH_MAX + 1):
-        extend_index(env)
+        yield env
         with env.store.read(env.scope) as tx:
             parent = tx.log.head().parent
         if parent is None:

@@ -14,7 +14,7 @@ from strandline.codec import searched_text
 from strandline.engine.environment import Environment
 from strandline.engine.reading import read_log
 from strandline.errors import CorruptRecordError
-from strandline.limits import SEARCH_CHUNK_EVENTS, SEARCH_CHUNK_WORDS_MAX, SEARCH_STALLS_MAX
+from strandline.limits import SEARCH_CHUNK_EVENTS, SEARCH_CHUNK_WORDS_MAX, SEARCH_CHUNKS_AT_ONCE, SEARCH_STALLS_MAX
 from strandline.ports import Transaction
 from strandline.rules.searching import words_of
 
@@ -29,15 +29,15 @@ class _Chunk:
     events: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
 
 
-def extend_index(env: Environment) -> None:
-    """Index what is not indexed yet, as far as it makes whole chunks.
+def extend_index(env: Environment, *, whole: bool = False) -> None:
+    """Index what is not indexed yet, as far as it makes whole chunks: SEARCH_CHUNKS_AT_ONCE at most, or the `whole` log.
 
     Raises:
         CorruptRecordError: an event, or what the index says of itself, is not what was written.
         StoreUnavailableError, OutcomeUnknownError: it can't be written now; what was written before stays.
     """
-    stalls = 0
-    while stalls < SEARCH_STALLS_MAX:
+    stalls = done = 0
+    while stalls < SEARCH_STALLS_MAX and (whole or done < SEARCH_CHUNKS_AT_ONCE):
         with env.read() as tx:
             chunk = _next_chunk(tx, env.scope.workflow)
         if chunk is None:
@@ -46,7 +46,7 @@ def extend_index(env: Environment) -> None:
             stands = _next_seq(tx) == chunk.first_seq and tx.log.head().lineage_seq == chunk.lineage_seq
             if stands:
                 tx.search.add(chunk.first_seq, chunk.through_seq, chunk.events)
-        stalls = 0 if stands else stalls + 1
+        stalls, done = (0, done + 1) if stands else (stalls + 1, done)
 
 
 def is_indexed(env: Environment) -> bool:

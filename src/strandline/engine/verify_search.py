@@ -13,7 +13,7 @@ from strandline.ports import Transaction
 from strandline.rules.searching import words_of
 
 _SUMS: Final = (1 << 64) - 1
-_ANEW: Final = "`strandline search --reindex` makes it anew"
+_ANEW: Final = "`strandline search TEXT --reindex` makes it anew"
 
 
 def check_search(tx: Transaction, notes: Notes) -> None:
