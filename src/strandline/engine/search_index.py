@@ -30,7 +30,7 @@ class _Chunk:
 
 
 def extend_index(env: Environment, *, whole: bool = False) -> None:
-    """Index what is not indexed yet, as far as it makes whole chunks: SEARCH_CHUNKS_AT_ONCE at most, or the `whole` log.
+    """Index what is not indexed yet, as far as it makes whole chunks: SEARCH_CHUNKS_AT_ONCE at most, or all (`whole`).
 
     Raises:
         CorruptRecordError: an event, or what the index says of itself, is not what was written.
