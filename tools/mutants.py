@@ -33,7 +33,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("src") / "strandline"
 LIST = Path("tools") / "mutants.toml"
-COPIED = ("src", "tests", "pyproject.toml")
+COPIED = ("src", "tests", "tools", "pyproject.toml")
 WORKERS = 2
 TEST_TIMEOUT_S = 180  # of one test with a fault; one that hangs has not told what is wrong
 GREEN_TIMEOUT_S = 900  # of all tests together without one

@@ -165,8 +165,7 @@ def _replace(
     """Change the row that was taken, if it is still this worker's; return it as it stands then."""
     with env.write() as tx:
         row = tx.due.get(taken.view)
-        if row is None or row.fence != taken.fence:
-            return row
+        if row is None:
+            return None
         changed = change(tx, row)
-        tx.due.settle(changed, fence=taken.fence)
-        return changed
+        return changed if tx.due.settle(changed, fence=taken.fence) else row

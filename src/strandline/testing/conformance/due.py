@@ -95,6 +95,7 @@ class DueLaws(StoreLaws):
             assert tx.due.settle(taken_over, fence=1)
             assert not tx.due.settle(replace(held, due_us=None), fence=1)
             assert not tx.due.settle(replace(held, due_us=None), fence=2)
+            assert not tx.due.settle(replace(held, fence=3), fence=1)
             assert not tx.due.settle(replace(held, view="other"), fence=2)
         with store.read(SCOPE) as tx:
             assert tx.due.all() == [taken_over]
