@@ -151,11 +151,12 @@ class Chaos:
 
     def let_die(self, stage: Stage, pending: list[strandline.Workflow], begun: float) -> None:
         """Kill and replace until nothing is pending, or the time is over."""
-        next_kill = time.monotonic() + self.asked.kill_every_s
+        next_kill, killed_at = time.monotonic() + self.asked.kill_every_s, self.asked.jobs
         servers = [("broker", self.valkey or self.postgres, 1 / 3), ("postgres", self.postgres, 2 / 3)]
         while pending and time.monotonic() - begun < self.asked.within_s:
-            if time.monotonic() >= next_kill:
-                next_kill = time.monotonic() + self.asked.kill_every_s
+            each = self.asked.kill_each
+            if killed_at - len(pending) >= each if each else time.monotonic() >= next_kill:
+                next_kill, killed_at = time.monotonic() + self.asked.kill_every_s, len(pending)
                 self.kill_one(stage)
             done = 1 - len(pending) / self.asked.jobs
             while servers and done >= servers[0][2]:
@@ -234,6 +235,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--concurrency", type=int, default=2, help="processes of each worker")
     parser.add_argument("--kill-every-s", type=float, default=2.0)
+    parser.add_argument("--kill-each", type=int, default=0, help="kill after each N compactions, not by time")
     parser.add_argument("--draft-s", type=float, default=0.1, help="how long a draft takes")
     parser.add_argument("--sweep-s", type=float, default=2.0, help="how often beat sweeps")
     parser.add_argument("--lease-s", type=float, default=None, help=f"default: LEASE_TTL_S, {LEASE_TTL_S:g}")

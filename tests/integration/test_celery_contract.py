@@ -209,3 +209,20 @@ def test_a_tenant_with_one_job_does_not_wait_behind_another_s_backlog(play: Play
     order = [text.partition(":")[0] for text in play.stage.drafted()][before:]
     assert order.index("small") <= WAKEUPS_WAITING_MAX
     assert SWEEP_ROWS_PER_TENANT < WAKEUPS_WAITING_MAX
+
+
+def test_a_pool_of_threads_works_on_one_open_store(tmp_path: Path, valkey_url: str) -> None:
+    store = str(tmp_path / "store.db")
+    with (
+        Stage(store, valkey_url, tmp_path, DRAFT_S=0.05) as stage,
+        strandline.open(store, durability="normal", hooks=[WakeUps(make_app(store, valkey_url))]) as db,
+    ):
+        worker = stage.worker(pool="threads", concurrency=4).wait_ready()
+        workflows = [db.tenant("acme").workflow(f"w{number}") for number in range(8)]
+        for workflow in workflows:
+            workflow.append([strandline.note(f"{workflow.name}: step {n}") for n in range(EVENTS)])
+            workflow.compact_later(BUDGET)
+        for workflow in workflows:
+            done_once(workflow)
+        assert worker.stop() < DONE_WITHIN_S
+        assert "ERROR" not in worker.text
