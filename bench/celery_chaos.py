@@ -14,11 +14,13 @@ What a killed worker ran is run again when its lease ends, after LEASE_TTL_S; --
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
@@ -34,6 +36,7 @@ BUDGET = 200
 TENANTS = 5
 AWAY_S = 1.0  # how long a killed server stays away
 POLL_S = 0.25
+TOLD_EACH = 10  # compactions
 STORE_ERRORS = (strandline.StoreUnavailableError, strandline.OutcomeUnknownError)
 
 
@@ -98,6 +101,7 @@ class Chaos:
         self.postgres = start_postgres(durable=True) if "postgres" in (asked.store, asked.broker_on) else None
         self.valkey = start_valkey() if asked.broker == "valkey" else None
         self.crew: list[CeleryProcess] = []
+        self.done = 0
 
     def stage(self) -> Stage:
         """Return the Celery processes over the two servers."""
@@ -150,23 +154,34 @@ class Chaos:
         self.counts.workers_started += 1
 
     def let_die(self, stage: Stage, pending: list[strandline.Workflow], begun: float) -> None:
-        """Kill and replace until nothing is pending, or the time is over."""
-        next_kill, killed_at = time.monotonic() + self.asked.kill_every_s, self.asked.jobs
+        """Let workers and servers be killed until nothing is pending, or the time is over."""
+        over, done = threading.Event(), itertools.count(1)
+        killer = threading.Thread(target=self.kill_often, args=(stage, over), name="killer")
+        killer.start()
         servers = [("broker", self.valkey or self.postgres, 1 / 3), ("postgres", self.postgres, 2 / 3)]
-        while pending and time.monotonic() - begun < self.asked.within_s:
-            each = self.asked.kill_each
-            if killed_at - len(pending) >= each if each else time.monotonic() >= next_kill:
-                next_kill, killed_at = time.monotonic() + self.asked.kill_every_s, len(pending)
+        try:
+            while pending and time.monotonic() - begun < self.asked.within_s:
+                workflow = pending.pop(0)
+                if is_pending(workflow):
+                    pending.append(workflow)
+                    time.sleep(POLL_S / len(pending))
+                    continue
+                self.done = next(done)
+                if self.done % TOLD_EACH == 0 or not pending:
+                    tell(self.asked, f"{self.done} done, {self.counts.workers_killed} workers killed")
+                while servers and self.done >= self.asked.jobs * servers[0][2]:
+                    self.kill_server(*servers.pop(0)[:2])
+        finally:
+            over.set()
+            killer.join()
+
+    def kill_often(self, stage: Stage, over: threading.Event) -> None:
+        """Kill a worker every few seconds, or each time that so many compactions are done."""
+        each, killed_at = self.asked.kill_each, 0
+        while not over.wait(POLL_S if each else self.asked.kill_every_s):
+            if not each or self.done - killed_at >= each:
+                killed_at = self.done
                 self.kill_one(stage)
-            done = 1 - len(pending) / self.asked.jobs
-            while servers and done >= servers[0][2]:
-                name, server, _ = servers.pop(0)
-                self.kill_server(name, server)
-            left = [workflow for workflow in pending if is_pending(workflow)]
-            if len(left) != len(pending):
-                tell(self.asked, f"{self.asked.jobs - len(left)} done, {self.counts.workers_killed} workers killed")
-            pending[:] = left
-            time.sleep(POLL_S)
 
     def kill_one(self, stage: Stage) -> None:
         """Kill a worker, whatever it is at, and start another."""
