@@ -241,7 +241,7 @@ steps = st.lists(
 
 
 @pytest.mark.parametrize("kind", STORES)
-@bounded(15)
+@bounded(10)
 @given(steps=steps)
 def test_no_verb_of_a_view_tells_what_it_may_not_read(kind, tmp_path_factory, steps):
     history = History(kind, tmp_path_factory.mktemp("leaks"))
