@@ -78,7 +78,7 @@ def test_every_occurrence_of_the_engine_is_declared():
 
 def test_every_span_of_the_engine_has_its_name():
     named = set(re.findall(r"watched(?:_flow)?\(\"([\w.]+)\"", SOURCES))
-    named |= set(re.findall(r"\.phase\(\"(recover\.\w+)\"", SOURCES))
+    named |= set(re.findall(r"\.phase\(\"((?:recover|search)\.\w+)\"", SOURCES))
     named |= {f"compact.{phase}" for phase in re.findall(r"run\.phase\(\"(\w+)\"", SOURCES)}
     named |= {"recover", "recover.dry_run", "recover.restore", "recover.replay"}
     assert named == set(names.SPANS)
@@ -148,6 +148,7 @@ COMPACTION = [
     "compact",
     *(f"compact/compact.{phase}" for phase in ("plan", "claim", "read", "draft", "validate", "assemble", "store")),
     "compact/compact.activate",
+    "compact/compact.index",
 ]
 
 

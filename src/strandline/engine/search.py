@@ -15,6 +15,7 @@ from strandline.codec import encode_text, searched_text
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.reading import abandoned_of, find_view, read_log, read_one, visible, with_references
 from strandline.engine.search_index import OF_THE_INDEX, extend_index, indexed_ranges, make_index_anew
+from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError, OutcomeUnknownError, StoreUnavailableError
 from strandline.limits import (
     FORK_DEPTH_MAX,
@@ -33,6 +34,7 @@ _ANEW: Final = (
 )
 
 
+@watched("search")
 def search(
     env: Environment,
     text: str,
@@ -58,6 +60,10 @@ def search(
         with suppress(StoreUnavailableError, OutcomeUnknownError):  # can't be written now: the rest is looked through
             for each in _with_ancestors(env):
                 extend_index(each, whole=reindex)
+            make_index_anew(env)
+        # Where it can't be written now, the rest is looked through.
+        with suppress(StoreUnavailableError, OutcomeUnknownError), env.phase("search.index"):
+            _extend(env)
         return _search(env, terms, view, limit, before)
     except CorruptRecordError as error:
         if error.place.startswith(OF_THE_INDEX):
