@@ -44,6 +44,7 @@ def live(tmp_path, *hooks, kind="sqlite") -> strandline.Strandline:
     for key in db.sweep():
         db.run_due(key, ScriptedSummarizer([busy]), worker="worker-1")
     wf.context(needs=[SECRET])
+    wf.define_view("publisher", audiences={"all"})
     wf.checkpoint({"key": SECRET}, 1, basis=wf.context(), name=SECRET)
     wf.recover(name=SECRET)
     wf.recover()

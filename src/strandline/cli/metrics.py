@@ -19,7 +19,18 @@ Tenant = Annotated[str | None, typer.Option("--tenant", metavar="NAME", parser=n
 _PROMETHEUS_HELP: Final = "Print the text format of Prometheus; it needs the extra `prometheus`."
 Prometheus = Annotated[bool, typer.Option("--prometheus", help=_PROMETHEUS_HELP)]
 _SPARE: Final = ("recoveries", "stale")
-_HEAD: Final = ("tenant", "workflows", "events", "attempts", "failed", "stale", "open cases", "oldest", "recoveries")
+_HEAD: Final = (
+    "tenant",
+    "workflows",
+    "events",
+    "attempts",
+    "failed",
+    "stale",
+    "due",
+    "open cases",
+    "oldest",
+    "recoveries",
+)
 
 
 def metrics(
@@ -68,6 +79,7 @@ def _row(figures: Figures) -> tuple[object, ...]:
         figures.attempts_started,
         sum(figures.failures.values()),
         figures.stale,
+        figures.due.get("due", 0),
         sum(figures.cases_open.values()),
         _age(max(figures.cases_age_s.values(), default=0)),
         sum(figures.lineage.get(kind, 0) for kind in ("restore", "replay")),
@@ -81,6 +93,8 @@ def _facts(figures: Figures) -> list[tuple[str, object]]:
         f"{kind} {number:,} (oldest {_age(figures.cases_age_s.get(kind, 0))})"
         for kind, number in sorted(figures.cases_open.items())
     )
+    manifests = f"{figures.manifest_refs:,} refs, the largest {figures.manifest_refs_max:,}"
+    segments = f"{figures.segment_tokens:,} tokens, from {figures.source_tokens:,} tokens of events"
     return [
         ("workflows", figures.workflows),
         ("events", figures.events),
@@ -99,8 +113,8 @@ def _facts(figures: Figures) -> list[tuple[str, object]]:
         ("active summaries", figures.summaries),
         ("their tokens", figures.summary_tokens),
         ("their depth", figures.depth_max),
-        ("their manifests", f"{figures.manifest_refs:,} refs, the largest {figures.manifest_refs_max:,}"),
-        ("segments", f"{figures.segment_tokens:,} tokens, from {figures.source_tokens:,} tokens of events"),
+        ("their manifests", manifests if figures.summaries else ""),
+        ("segments", segments if figures.segment_tokens else ""),
     ]
 
 

@@ -16,6 +16,7 @@ from strandline.engine.claim import fence_holder, record_fence
 from strandline.engine.environment import Environment
 from strandline.engine.lineage import add_entry, definition_key, next_seq
 from strandline.engine.reading import UNWRITTEN_MAIN, find_view
+from strandline.engine.watching import watched
 from strandline.errors import InvalidInputError
 from strandline.limits import NAME_CHARS_MAX, VIEW_AUDIENCES_MAX, VIEWS_MAX
 from strandline.model.candidate import CandidateState
@@ -24,6 +25,7 @@ from strandline.model.ids import DEFAULT_VIEW, EVERYONE, check_name
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.view import View, ViewHead
 from strandline.ports import Transaction
+from strandline.ports.occurrences import ViewTold
 from strandline.rules.planning import check_budget
 
 _NOTHING: Final = "nothing was written"
@@ -35,6 +37,7 @@ _ENDS: Final = {
 }
 
 
+@watched("define_view")
 def define_view(env: Environment, name: str, audiences: Collection[str] | None, budget: int | None) -> View:
     """Make a view, or give it another budget or other audiences.
 
@@ -64,10 +67,11 @@ def define_view(env: Environment, name: str, audiences: Collection[str] | None, 
             tx.views.put(head)
         else:
             head = _begin_anew(env, tx, replace(there, audiences=wanted, budget=budget))
-    env.emit("view", {"scope": str(env.scope), "view": name, "generation": head.generation})
+    env.emit("view", ViewTold(view=name, generation=head.generation))
     return told(head)
 
 
+@watched("views")
 def list_views(env: Environment, view: str = DEFAULT_VIEW) -> list[View]:
     """Return the views of the workflow, `main` first; a narrow view is told of itself."""
     with env.read() as tx:

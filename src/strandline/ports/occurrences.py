@@ -124,6 +124,13 @@ class DueRunTold(TypedDict):
     case_id: str | None
 
 
+class ViewTold(TypedDict):
+    """`view`: a view was defined, or its audiences or budget changed."""
+
+    view: str
+    generation: int
+
+
 class CheckpointTold(TypedDict):
     """`checkpoint`: a checkpoint is committed."""
 
@@ -217,6 +224,7 @@ OCCURRENCES: Final[Mapping[str, type]] = {
     "compaction": CompactionTold,
     "due": DueTold,
     "due_run": DueRunTold,
+    "view": ViewTold,
     "checkpoint": CheckpointTold,
     "recovery": RecoveryTold,
     "case": CaseTold,

@@ -61,6 +61,8 @@ SPANS: Final[Mapping[str, str]] = {
     "compact.index": "a log that is searched is indexed further; behind the activation",
     "compact_later": "a compaction is asked for in the background",
     "run_due": "a worker runs a compaction that is due: `compact` is a child of it",
+    "define_view": "a view is defined, or changed",
+    "views": "views are listed",
     "compare": "summaries of another tool are compared with ours",
     "checkpoint": "a checkpoint is taken or registered",
     "recover": "a recovery; its phases, in one transaction:",
