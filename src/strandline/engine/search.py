@@ -57,13 +57,10 @@ def search(
         if reindex:
             for each in _with_ancestors(env):
                 make_index_anew(each)
-        with suppress(StoreUnavailableError, OutcomeUnknownError):  # can't be written now: the rest is looked through
-            for each in _with_ancestors(env):
-                extend_index(each, whole=reindex)
-            make_index_anew(env)
         # Where it can't be written now, the rest is looked through.
         with suppress(StoreUnavailableError, OutcomeUnknownError), env.phase("search.index"):
-            _extend(env)
+            for each in _with_ancestors(env):
+                extend_index(each, whole=reindex)
         return _search(env, terms, view, limit, before)
     except CorruptRecordError as error:
         if error.place.startswith(OF_THE_INDEX):
