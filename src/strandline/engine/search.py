@@ -73,10 +73,11 @@ def _search(env: Environment, terms: Sequence[Term], view: str, limit: int, befo
         reader, left = find_view(tx, view, str(env.scope)), abandoned_of(tx)
         revision = tx.log.head().revision
         hits: list[tuple[Event, Found]] = []
-        for event in _candidates(tx, terms, min(revision, (before or revision + 1) - 1), env.scope.workflow):
-            found = find(terms, searched_text(event)) if reader.reads(event.audience) else None
+        candidates = _candidates(tx, terms, min(revision, (before or revision + 1) - 1), env.scope.workflow)
+        for event in visible(reader, candidates):
+            found = find(terms, searched_text(event))
             if found is not None:
-                hits += [(read, found) for read in visible(reader, (event,))]
+                hits.append((event, found))
             if len(hits) == limit:
                 break
         sources, _ = with_references(tx, [event for event, _ in hits], env.counter)
