@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 import pytest
@@ -41,6 +42,7 @@ RULES_MIN: Final = 20_000 // SHARDS
 POSTGRES_SHARDS: Final = 2
 POSTGRES_EXAMPLES: Final = 60
 POSTGRES_RULES_MIN: Final = 5_000 // POSTGRES_SHARDS
+POSTGRES_RARE: Final = ("refusal",)  # comes in bursts; tests/scenarios/test_in_process.py has it on PostgreSQL, too
 POSTGRES_STORES: Final = 3  # pools that crashes go round among
 BUDGETS: Final = (300, 500)
 SUBJECTS: Final = ("release", "deploy")
@@ -82,7 +84,7 @@ class Lifecycle(RuleBasedStateMachine):
         self.numbers = itertools.count(1)
         self.names = itertools.count(1)  # nothing drawn may depend on what other examples did
         number = next(_stores)
-        self.path, self.tenant = f"{_folder['stores']}/{number}.db", f"acme-{number}"
+        self.path, self.tenant = f"{_folder['stores']}/{number}.db", self.new_tenant(number)
         self.opened = [self.open()]
         self.name = "run"
         self.models = {self.name: Workflow()}
@@ -96,6 +98,9 @@ class Lifecycle(RuleBasedStateMachine):
 
     def new_clock(self) -> VirtualClock:
         return VirtualClock()
+
+    def new_tenant(self, number: int) -> str:
+        return "acme"
 
     def open(self) -> strandline.Strandline:
         return strandline.open(
@@ -297,7 +302,8 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(data=st.data(), replay=st.booleans())
     def reconcile(self, data: st.DataObject, replay: bool) -> None:
         """The first answer wins, and is one entry of the lineage; what the log holds is pinned (I17)."""
-        case = data.draw(st.sampled_from(self.wf.cases()))
+        # Ids hold the tenant, which differs from example to example: they must not tell which case is drawn.
+        case = data.draw(st.sampled_from(sorted(self.wf.cases(), key=what_it_asks)))
         exact = replay and case.kind == "missing_dependency"
         if exact and not any(event.ref == self.case_refs.get(case.case_id) for event in self.model.live):
             exact = False  # the branch that held it was left
@@ -523,6 +529,10 @@ class Lifecycle(RuleBasedStateMachine):
             db.close()
 
 
+def what_it_asks(case: strandline.Case) -> tuple[object, ...]:
+    return case.kind, case.summary_no, case.revision, case.missing_ids, case.reason
+
+
 def events_of(context: strandline.Context) -> list[strandline.SourceEvent]:
     return [part.event for part in context.parts if part.event is not None]
 
@@ -541,6 +551,9 @@ class OnPostgres(Lifecycle):
         self.shared_clock.jump_to(START_US)
         return self.shared_clock
 
+    def new_tenant(self, number: int) -> str:
+        return f"acme-{number}"
+
     def open(self) -> strandline.Strandline:
         number = next(self.names)
         store = self.stores[number % len(self.stores)]
@@ -553,7 +566,7 @@ class OnPostgres(Lifecycle):
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_any_order_of_verbs_shows_what_the_model_says(shard: int, tmp_path) -> None:
     _folder["stores"] = str(tmp_path)
-    check(Lifecycle, f"Lifecycle{shard}", EXAMPLES, RULES_MIN)
+    check(Lifecycle, f"Lifecycle{shard}", EXAMPLES, RULES_MIN, HAPPENS)
 
 
 @pytest.mark.parametrize("shard", range(POSTGRES_SHARDS))
@@ -562,12 +575,13 @@ def test_any_order_of_verbs_shows_it_on_postgres(shard: int, postgres_store_url:
     OnPostgres.shared_clock = VirtualClock()
     opened = [strandline.open(postgres_store_url, clock=OnPostgres.shared_clock) for _ in range(POSTGRES_STORES)]
     OnPostgres.stores = [db.store for db in opened]
-    check(OnPostgres, f"OnPostgres{shard}", POSTGRES_EXAMPLES, POSTGRES_RULES_MIN)
+    happens = [what for what in HAPPENS if what not in POSTGRES_RARE]
+    check(OnPostgres, f"OnPostgres{shard}", POSTGRES_EXAMPLES, POSTGRES_RULES_MIN, happens)
     for db in opened:
         db.close()
 
 
-def check(machine: type[Lifecycle], name: str, examples: int, rules_min: int) -> None:
+def check(machine: type[Lifecycle], name: str, examples: int, rules_min: int, happens: Sequence[str]) -> None:
     _counted.clear()
 
     class Shard(machine):
@@ -586,4 +600,4 @@ def check(machine: type[Lifecycle], name: str, examples: int, rules_min: int) ->
         ),
     )
     assert _counted["rules"] >= rules_min
-    assert not [what for what in HAPPENS if not _counted[what]], "a run in which this never happens would prove little"
+    assert not [what for what in happens if not _counted[what]], "a run in which this never happens would prove little"
