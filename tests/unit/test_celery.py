@@ -98,6 +98,16 @@ def test_to_register_leaves_the_app_s_settings_as_they_are() -> None:
     assert app.tasks[COMPACT_TASK].acks_late
 
 
+def test_settings_may_be_given_after_the_tasks() -> None:
+    app = Celery("mine", set_as_current=False)
+    register(app, "store.db")
+    app.conf.update(broker_url=NOBODY, task_default_queue="mine")
+    assert app.connection_for_write().hostname == "127.0.0.1"
+    assert {COMPACT_TASK, SWEEP_TASK} <= set(app.tasks)
+    assert app.tasks[COMPACT_TASK].acks_late
+    assert "strandline-sweep" in app.conf.beat_schedule
+
+
 def test_the_tasks_stay_with_their_app() -> None:
     make_app("store.db", NOBODY)
     assert COMPACT_TASK not in Celery("other", set_as_current=False).tasks
@@ -270,6 +280,7 @@ def test_each_setting_that_loses_messages_is_named(
     app = make_app(store, valkey.url())
     for name, value in task.items():
         setattr(app.tasks[COMPACT_TASK], name, value)
+    assert app.conf.beat_schedule  # settled before it is changed
     app.conf.update(settings)
     module.app = app  # type: ignore[attr-defined]
     assert statuses(look(store, f"{module.__name__}:app")) == {**wrong, "broker disk": WARN}

@@ -94,10 +94,12 @@ def _add_tasks(app: Celery, door: Door) -> None:
         db, _ = door.open()
         wakeups.sweep(app, db)
 
-    options = {**TASK_OPTIONS, "shared": False, "lazy": False, "throws": (strandline.StrandlineError,)}
+    # Nothing here may ask for the app's settings: they may be given later.
+    options = {**TASK_OPTIONS, "shared": False, "throws": (strandline.StrandlineError,)}
     app.task(compact, name=COMPACT_TASK, **options)
-    task = app.task(sweep, name=SWEEP_TASK, **options)
-    app.add_periodic_task(SWEEP_INTERVAL_S, task.s(), name=SWEEP_ENTRY, queue=QUEUE, expires=SWEEP_INTERVAL_S)
+    app.task(sweep, name=SWEEP_TASK, **options)
+    entry = app.signature(SWEEP_TASK)
+    app.add_periodic_task(SWEEP_INTERVAL_S, entry, name=SWEEP_ENTRY, queue=QUEUE, expires=SWEEP_INTERVAL_S)
 
 
 def _refill(app: Celery, db: strandline.Strandline) -> None:
@@ -127,6 +129,7 @@ def _add_signals(app: Celery, door: Door) -> None:
             log.warning("the store can't be opened now, each task will try: %s", error)
 
     def close(**_: object) -> None:
+        # A pool of connections to PostgreSQL that is left open holds the interpreter up, 5 s for each of its threads.
         door.close()
         app.pool.force_close_all()
 
@@ -135,5 +138,4 @@ def _add_signals(app: Celery, door: Door) -> None:
         signal.connect(prepare, weak=False)
     for signal in (signals.worker_process_shutdown, signals.worker_shutdown):
         signal.connect(close, weak=False)
-    # A pool of connections to PostgreSQL that is left open makes the interpreter wait for its threads, 5 s for each.
-    atexit.register(app.pool.force_close_all)
+    atexit.register(close)
