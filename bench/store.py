@@ -16,6 +16,7 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from bench.page import write_page, write_readme
 from tools.servers import missing_postgres, start_postgres
@@ -94,20 +95,21 @@ def measure(options: list[str], added: dict[str, str], folder: str | None) -> di
     return found
 
 
-def merged(old: list[dict[str, object]], new: list[dict[str, object]], only: list[str]) -> list[dict[str, object]]:
-    """Return the runs that are stored, with the figures of the sections that were measured again."""
+def merged(old: list[dict[str, Any]], new: list[dict[str, Any]], only: list[str]) -> list[dict[str, Any]]:
+    """Return the stored runs with the figures of the sections that were measured again, and the higher load."""
     runs = []
     for before, after in zip(old, new, strict=True):
-        kept = [figure for figure in _figures(before) if figure["section"] not in only]
-        runs.append({**before, "figures": [*kept, *_figures(after)]})
+        kept = [figure for figure in _listed(before, "figures") if figure["section"] not in only]
+        busiest = [max(pair) for pair in zip(_listed(before, "load"), _listed(after, "load"), strict=True)]
+        runs.append({**before, "load": busiest, "figures": [*kept, *_listed(after, "figures")]})
     return runs
 
 
-def _figures(run: dict[str, object]) -> list[dict[str, object]]:
-    figures = run["figures"]
-    if not isinstance(figures, list):
-        raise TypeError("a run has a list of figures")
-    return figures
+def _listed(run: dict[str, Any], name: str) -> list[Any]:
+    found = run[name]
+    if not isinstance(found, list):
+        raise TypeError(f"a run has a list of {name}")
+    return found
 
 
 def _options(asked: argparse.Namespace) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 
 import strandline
 from bench.page import BY_HAND, page, peers_table, write_page
+from bench.store import merged
 from strandline.bench import child, corpus, peers, reading, storage, store, transcript, writing
 from strandline.bench.figures import (
     CPU_TIME_OF_THIS,
@@ -270,6 +271,14 @@ def test_a_machine_that_others_kept_busy_is_said_beside_the_figures(load: list[f
 def test_sizes_of_the_storage_follow_those_of_the_run(stage: Stage) -> None:
     storage.EVENTS_MAX = 10_000  # undone by the stage
     assert {figure.events for figure in storage.storage(stage)} == set(SIZES)
+
+
+def test_sections_that_are_measured_again_take_the_place_of_the_old_ones() -> None:
+    old = [{"load": [1.0, 2.0], "figures": [{"section": "append", "n": 1}, {"section": "last", "n": 1}]}]
+    new = [{"load": [0.5, 9.0], "figures": [{"section": "last", "n": 2}]}]
+    (run,) = merged(old, new, ["last"])
+    assert run["figures"] == [{"section": "append", "n": 1}, {"section": "last", "n": 2}]
+    assert run["load"] == [1.0, 9.0]  # else the page would hide that others kept the machine busy
 
 
 def test_bench_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:

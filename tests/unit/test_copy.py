@@ -437,6 +437,21 @@ def test_a_copy_that_is_in_use_is_left_alone(source, tmp_path, where):
     assert verified(target).ok
 
 
+def test_it_is_looked_through_before_a_row_of_it_is_changed(source, tmp_path, small):
+    """Also where what was written to it comes last, behind much that is new in the source."""
+    target = tmp_path / "target.db"
+    strandline.copy_store(source, target)
+    with strandline.open(target) as db:
+        db.tenant("Other").workflow("main").append(strandline.note("here"))
+    with strandline.open(source) as db:
+        db.tenant("acme").workflow("main").append(talk(40, start=900))
+    before = rows_of(target)
+    with pytest.raises(strandline.InvalidInputError, match="no row was changed"):
+        strandline.copy_store(source, target)
+    assert rows_of(target) == before
+    assert verified(target).ok
+
+
 def test_a_store_that_somebody_has_open_is_not_mixed_with_its_copy(source, tmp_path):
     """Who opened the empty store holds another key: his first workflow is refused, not written with it."""
     with strandline.open(tmp_path / "target.db") as early:
