@@ -29,6 +29,7 @@ from strandline.testing.conformance.stage import append
 
 SCOPE = Scope(tenant="acme", workflow="w")
 WAIT_S = 60
+CLOCK_US = 60_000_000  # more than the slowest answer
 AS_APP = "SELECT set_config('role', 'strandline_app', true)"
 
 
@@ -450,6 +451,20 @@ def test_long_reads_come_in_pages(postgres_store_url):
             assert [next(reading).seq for _ in range(600)] == list(range(1, 601))
             assert tx.log.count() == 1_500  # another question in between
             assert [event.seq for event in reading] == list(range(601, 1_501))
+
+
+def test_leases_and_expiry_are_judged_by_the_servers_clock(postgres_store_url):
+    """DESIGN §5: however wrong the clock of a machine is, all of them see the same time."""
+    with (
+        closing(open_store(postgres_store_url)) as wrong,
+        strandline.open(postgres_store_url) as db,
+        connected(postgres_store_url) as c,
+    ):
+        told = c.execute("SELECT extract(epoch FROM clock_timestamp()) * 1000000").fetchone()[0]
+        assert abs(wrong.clock.now_us() - told) < CLOCK_US
+        assert db._clock is db.store.clock
+    with strandline.open(postgres_store_url, clock=FixedClock(5)) as db:
+        assert db._clock.now_us() == 5
 
 
 @pytest.mark.parametrize("prepare", ["on", "off"])

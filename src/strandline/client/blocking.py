@@ -37,7 +37,7 @@ from strandline.model.moving import BackupReport
 from strandline.model.outcome import VerifyReport
 from strandline.model.transcript import ImportReport
 from strandline.model.view import View
-from strandline.ports import Clock, Controller, Entropy, Hook, Store
+from strandline.ports import Clock, ClockedStore, Controller, Entropy, Hook, Store
 from strandline.rules.reference_rules import ReferenceRules
 from strandline.summarizers import as_counter, as_summarizer
 from strandline.system import SystemClock, SystemEntropy, worker_name
@@ -66,17 +66,19 @@ def open(
         counter: a TokenCounter or a function text -> tokens; None: UTF-8 bytes / 3.
         hooks: told of what happened, after each commit.
         references: what is a reference beside what the extractor knows, and what is none (C3); None: as it is.
-        clock: the source of time; None: the machine's.
+        clock: the source of time; None: the store's own, as PostgreSQL has one, or the machine's.
         entropy: the source of randomness; None: the machine's.
 
     Raises:
         StoreUnavailableError: the file can't be opened, is not there with create=False, or is no Strandline store.
         InvalidInputError: a URL of another kind, or a pattern that is none.
     """
-    clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
+    machine, entropy = clock or SystemClock(), entropy or SystemEntropy()
     references_with(references)  # is refused before a file is made
-    store = open_store(url, create=create, durability=durability, clock=clock, entropy=entropy)
-    return Strandline(store, counter=counter, hooks=hooks, references=references, clock=clock, entropy=entropy)
+    store = open_store(url, create=create, durability=durability, clock=machine, entropy=entropy)
+    if clock is None and isinstance(store, ClockedStore):
+        machine = store.clock
+    return Strandline(store, counter=counter, hooks=hooks, references=references, clock=machine, entropy=entropy)
 
 
 class Strandline:

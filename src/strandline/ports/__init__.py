@@ -14,13 +14,14 @@ from strandline.ports.outside import (
     TokenCounter,
     Tracer,
 )
-from strandline.ports.store import Store, Transaction
+from strandline.ports.store import ClockedStore, Store, Transaction
 
 __all__ = [
     "AsyncSummarizer",
     "CaseFacet",
     "CheckpointFacet",
     "Clock",
+    "ClockedStore",
     "Controller",
     "DueFacet",
     "EffectFacet",

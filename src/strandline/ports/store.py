@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from strandline.model.due import DueKey
 from strandline.model.figures import StoreFigures
@@ -11,6 +11,7 @@ from strandline.model.ids import Scope
 from strandline.ports.decisions import CaseFacet, EffectFacet, PermitFacet
 from strandline.ports.log import LogFacet, RefFacet, RegisterFacet, SearchFacet
 from strandline.ports.memory import CheckpointFacet, DueFacet, JobFacet, LineageFacet, SummaryFacet, ViewFacet
+from strandline.ports.outside import Clock
 
 
 class Transaction(Protocol):
@@ -88,6 +89,16 @@ class Transaction(Protocol):
         (C22). With `locked` a write transaction takes its head's lock, too, and may write to it; without, it is read.
         Who locks goes upward, from himself to an ancestor and never back: so no two wait for each other (ADR 0038).
         """
+        ...
+
+
+@runtime_checkable
+class ClockedStore(Protocol):
+    """A store that has a clock of its own, which all processes on it share: by it leases and expiry are judged."""
+
+    @property
+    def clock(self) -> Clock:
+        """The store's clock."""
         ...
 
 

@@ -21,7 +21,7 @@ from strandline.limits import (
     POSTGRES_CONNECTION_AGE_S,
     STORE_BUSY_TIMEOUT_S,
 )
-from strandline.ports import Clock
+from strandline.stores.postgres.clock import ServerClock
 from strandline.stores.postgres.place import Place
 from strandline.stores.postgres.wire import Connection, Wire
 
@@ -65,7 +65,7 @@ class Link:
 class Pool:
     """Free connections, the newest used first."""
 
-    def __init__(self, place: Place, clock: Clock) -> None:
+    def __init__(self, place: Place, clock: ServerClock) -> None:
         self._place = place
         self._clock = clock
         self._closed = False
@@ -112,6 +112,11 @@ class Pool:
 
     def _new_one(self) -> Link:
         wire = Wire(connect(self._place), prepare=self._place.prepare)
+        try:
+            self._clock.ask(wire.connection)
+        except BaseException:
+            wire.connection.close()
+            raise
         return Link(wire, self._clock.monotonic_s())
 
     def give(self, link: Link) -> None:

@@ -17,6 +17,7 @@ from strandline.model.figures import StoreFigures, fold_figures
 from strandline.model.ids import Scope
 from strandline.model.lineage import WorkflowHead
 from strandline.ports import Clock, Entropy, Transaction
+from strandline.stores.postgres.clock import ServerClock
 from strandline.stores.postgres.errors import map_error, may_begin_again
 from strandline.stores.postgres.migrating import open_schema
 from strandline.stores.postgres.place import Place, read_url
@@ -42,7 +43,7 @@ class PostgresStore:
 
     Args:
         url: `postgresql://user:password@host:port/database?option=value`; its options: `place.read_url`.
-        clock: the store's clock.
+        clock: the machine's; `clock` of the store shows the server's time.
         entropy: makes the digest key of a new store.
         create: make the store when it is not there.
         migrate: bring it up to date where that is needed; else it is refused.
@@ -68,9 +69,9 @@ class PostgresStore:
         unfinished: bool = False,
     ) -> None:
         self._place = read_url(url)
-        self._clock = clock
+        self.clock = ServerClock(clock)
         self._statements = Statements(self._place.schema)
-        self._pool = Pool(self._place, clock)
+        self._pool = Pool(self._place, self.clock)
         self._ids: dict[Scope, Ids] = {}
         self._writing: set[tuple[int, Scope]] = set()  # by which threads
         try:
@@ -165,7 +166,7 @@ class PostgresStore:
             except psycopg.Error as error:
                 if number + 1 == POSTGRES_BEGIN_TRIES_MAX or not may_begin_again(error):
                     raise map_error(error, self._place) from error
-                self._clock.sleep_s(POSTGRES_BEGIN_RETRY_S * 2**number)
+                self.clock.sleep_s(POSTGRES_BEGIN_RETRY_S * 2**number)
         raise AssertionError("the last try raises")
 
     def _give(self, link: Link) -> None:
