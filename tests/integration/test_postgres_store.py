@@ -351,6 +351,34 @@ def test_a_commit_whose_answer_is_lost_is_found_by_its_keys(postgres_store_url, 
     db.close()
 
 
+def test_an_activation_that_the_server_still_commits_is_waited_for(postgres_store_url, monkeypatch):
+    """I19: the connection broke, and the server goes on with the COMMIT. Who reads before its end reads too early."""
+    from strandline.stores.postgres.wire import Wire
+
+    with strandline.open(postgres_store_url) as db:
+        wf = db.tenant("acme").workflow("w")
+        wf.append([strandline.note(f"step {number} is done") for number in range(120)])
+        ask, commits = Wire.ask, []
+
+        def late(self, questions):
+            commits.extend(question for question in questions if question[0].text == "COMMIT")
+            if len(commits) < 3:  # claim, draft, activation
+                return ask(self, questions)
+            monkeypatch.setattr(Wire, "ask", ask)
+            twin = Wire(self.connection, prepare=False)
+            self.connection = psycopg.connect(postgres_store_url)
+            self.connection.close()
+            timer = threading.Timer(0.5, lambda: (ask(twin, questions), twin.connection.close()))
+            timer.start()
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+        monkeypatch.setattr(Wire, "ask", late)
+        outcome = wf.compact(900)
+        assert (outcome.outcome, outcome.generation) == ("activated", 1)
+        assert len(commits) == 3
+        assert [entry.kind for entry in wf.lineage()] == ["compaction"]
+
+
 def test_a_commit_of_a_failed_transaction_is_no_commit(postgres_store_url):
     """I2: PostgreSQL answers ROLLBACK to it, and no error."""
     with closing(open_store(postgres_store_url)) as store:
@@ -412,6 +440,47 @@ def test_a_forked_child_makes_connections_of_its_own(postgres_store_url):
         with store.write(SCOPE) as tx:
             append(tx, 1, "after-")
             assert tx.log.count() == 3
+
+
+@pytest.mark.parametrize("leaves", ["by an error", "by the commit"])
+def test_a_child_that_was_forked_within_a_transaction_can_not_end_it(postgres_store_url, leaves):
+    """Else its ROLLBACK would undo what the parent is then told to be committed (I2)."""
+    with closing(open_store(postgres_store_url)) as store:
+        child = -1
+        try:
+            with store.write(SCOPE) as tx:
+                append(tx)
+                tx.log.count()
+                child = os.fork()
+                if child == 0 and leaves == "by an error":
+                    raise RuntimeError(leaves)
+                if child:
+                    assert os.waitpid(child, 0)[1] == 0
+        except (RuntimeError, OutcomeUnknownError):
+            os._exit(0)
+        finally:
+            if child == 0:
+                os._exit(1)
+        with store.read(SCOPE) as tx:
+            assert tx.log.count() == 1
+
+
+def test_behind_a_pooler_that_mixes_sessions_up_no_other_statement_is_run(postgres_store_url):
+    """Two clients prepared different statements; each gets the other's connection: that is an error."""
+    stores = [open_store(f"{postgres_store_url}?pool=1") for _ in range(2)]
+    with closing(stores[0]), closing(stores[1]):
+        with stores[0].write(SCOPE) as tx:
+            append(tx)
+        with stores[1].read(SCOPE) as tx:
+            tx.cases.all()
+            tx.log.count()
+        first, second = (store._pool._free[0].wire for store in stores)
+        texts = {name: text for text, name in first._names.items()}
+        assert all(texts.get(name, text) == text for text, name in second._names.items())
+        first.connection, second.connection = second.connection, first.connection
+        with pytest.raises(StoreUnavailableError, match="prepared statement") as refused, stores[1].read(SCOPE) as tx:
+            tx.cases.all()
+        assert "prepare=off" in refused.value.hint
 
 
 def test_a_cut_off_process_leaves_no_lock(postgres_store_url):

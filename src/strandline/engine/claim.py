@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from strandline.codec import record_digest, storable
@@ -13,6 +14,7 @@ from strandline.engine.fork import made_here
 from strandline.engine.lineage import add_entry, next_seq
 from strandline.engine.plan_job import Background, Job
 from strandline.engine.reading import UNWRITTEN_MAIN, find_view
+from strandline.errors import OutcomeUnknownError, StoreUnavailableError
 from strandline.limits import DRAFT_BYTES_MAX, FAILURE_CHARS_MAX, LEASE_TTL_S
 from strandline.model.candidate import (
     Attempt,
@@ -399,6 +401,8 @@ def _op_key(attempt: Attempt) -> str:
 
 
 def landed(env: Environment, attempt: Attempt) -> LineageEntry | None:
-    """Read whether this attempt's activation was committed (I19)."""
+    """Read whether this attempt's activation was committed (I19), once a commit that goes on has ended."""
+    with suppress(StoreUnavailableError, OutcomeUnknownError), env.write():
+        pass  # the server may still be at it where the connection broke: this one waits for the workflow's lock
     with env.read() as tx:
         return tx.lineage.by_op_key(_op_key(attempt))

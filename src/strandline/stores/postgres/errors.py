@@ -51,6 +51,8 @@ _TOLD: Final[tuple[tuple[str, str, str], ...]] = (
     ("25P02", "the transaction failed before", _AGAIN),
     ("26000", "the server does not know a prepared statement",
      "A pooler stands between: add prepare=off to the URL."),
+    ("42P05", "a prepared statement is there already",
+     "A pooler stands between: add prepare=off to the URL."),
     ("08", "the connection broke", "Check the network and the server, then try again."),
 )  # fmt: skip
 _CORRUPT: Final = ("XX001", "XX002")

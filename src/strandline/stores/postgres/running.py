@@ -123,7 +123,7 @@ class Running:
         self.over = True
         self._waiting.clear()
         connection = self._wire.connection
-        if connection.closed or connection.info.transaction_status not in _OPEN:
+        if connection.closed or self._wire.inherited or connection.info.transaction_status not in _OPEN:
             return
         try:
             self._wire.ask([(_ROLLBACK, {})])

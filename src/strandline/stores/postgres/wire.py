@@ -7,10 +7,11 @@ is prepared once, whatever its values.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Final
 
 import psycopg
@@ -32,6 +33,7 @@ _NUMBER: Final = struct.Struct("!iq")  # length, number
 _ARRAY: Final = struct.Struct("!iiIii")  # dimensions, whether there are nulls, type of the elements, their number, 1
 _NULL: Final = _LENGTH.pack(-1)
 _NUMBER_BYTES: Final = 8
+_NAME_DIGITS: Final = 32  # a name of PostgreSQL has 63 bytes
 _BIGINT, _BYTEA, _TEXT = 20, 17, 25  # oids of pg_type, which never change
 ARRAY_OIDS: Final = {"bigint": _BIGINT, "bytea": _BYTEA, "text": _TEXT}
 _FAILED: Final = (ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE)
@@ -72,8 +74,13 @@ class Wire:
         self.connection = connection
         self._prepare = prepare
         self._names: dict[str, bytes] = {}
-        self._numbers = count(1)
+        self._process = os.getpid()
         self._loader = Transformer(connection)
+
+    @property
+    def inherited(self) -> bool:
+        """Whether it is a parent process's: what a forked child says on it would be taken for the parent's words."""
+        return os.getpid() != self._process
 
     def ask(self, questions: Sequence[Question]) -> Answer:
         """Send the statements, and return the answer to the last one.
@@ -82,6 +89,8 @@ class Wire:
             psycopg.Error: the first of them that failed; those behind it were not run.
         """
         connection = self.connection
+        if self.inherited:
+            raise psycopg.InterfaceError("the connection is the parent process's, which goes on with it")
         if connection.closed:
             raise psycopg.OperationalError("the connection is closed")
         try:
@@ -123,11 +132,18 @@ class Wire:
             return
         name = self._names.get(text) or next((told[1] for told in sent if told and told[0] == text), None)
         if name is None:
-            name = b"strandline_%d" % next(self._numbers)
+            name = _name_of(text)
             pgconn.send_prepare(name, text.encode())
             sent.append((text, name))
         pgconn.send_query_prepared(name, given, formats, Format.BINARY)
         sent.append(None)
+
+
+def _name_of(text: str) -> bytes:
+    """Return the name of a prepared statement. It tells the text: behind a pooler that mixes up sessions a name that
+    another client has given can be unknown or taken, and never that of another statement.
+    """
+    return b"strandline_" + hashlib.sha256(text.encode()).hexdigest()[:_NAME_DIGITS].encode()
 
 
 def _receive(pgconn: PGconn) -> PQGen[list[PGresult]]:
