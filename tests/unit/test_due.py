@@ -13,6 +13,7 @@ import pytest
 import strandline
 from strandline import DueKey, DueResult, QueueFullError, TransientSummarizerError
 from strandline.engine import compact as compact_module
+from strandline.engine import run_due as run_due_module
 from strandline.engine.cases import open_case
 from strandline.engine.claim import fence_all
 from strandline.engine.reading import find_view
@@ -310,6 +311,24 @@ def test_a_worker_taken_for_dead_settles_nothing(db, wf, clock):
     assert row(wf) == there
     assert wf.context().generation == 1
     assert sorted(states(db, wf)) == [("active", ["activated"]), ("pending", ["fenced"])]
+
+
+def test_what_kills_each_worker_kills_no_more_than_its_limit(db, wf, clock, monkeypatch):
+    """C15, I22: nobody is left to count a run that ended with its process; who comes next counts it."""
+    wf.compact_later(BUDGET)
+    with monkeypatch.context() as patched:
+        patched.setattr(run_due_module, "_replace", lambda *_: None)
+        for number in range(1, DUE_RUNS_MAX + 1):
+            with pytest.raises(KeyboardInterrupt):
+                db.run_due(KEY, ScriptedSummarizer([KeyboardInterrupt()]), worker=f"w{number}")
+            assert row(wf).runs == number
+            clock.advance(LEASE_TTL_S)
+    ran = db.run_due(KEY, quiet)
+    assert (ran.result, ran.due_us, ran.runs) == ("failed", None, DUE_RUNS_MAX)
+    assert "'w12' ended within run 12" in ran.reason
+    assert (row(wf).failure_text, row(wf).failure, row(wf).worker, db.sweep()) == (ran.reason, "transient", None, [])
+    assert wf.compact_later(BUDGET).runs == 0
+    assert db.run_due(KEY, quiet).result == "done"
 
 
 def test_a_worker_that_died_is_followed_by_another(db, wf, clock, monkeypatch):

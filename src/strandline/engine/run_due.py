@@ -19,7 +19,7 @@ from strandline.model.due import DueCompaction, DueKey, DueResult, DueRun
 from strandline.model.outcome import CompactionOutcome
 from strandline.ports import AsyncSummarizer, Clock, Store, Summarizer, Transaction
 from strandline.ports.occurrences import DueRunTold
-from strandline.rules.queueing import Ending, busy_us, ending_by, ending_of, give_back, settle, take
+from strandline.rules.queueing import Ending, busy_us, died_too_often, ending_by, ending_of, give_back, settle, take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +60,9 @@ def run_due(env: Environment, order: DueOrder) -> Verb[DueRun]:
         raise InvalidInputError(f"the worker's name has {len(order.worker)} characters, not 1..{NAME_CHARS_MAX}")
     taken = _take(env, order)
     if isinstance(taken, DueRun):
+        if taken.result is DueResult.FAILED:
+            view, result = order.key.view, taken.result.value
+            env.emit("due_run", DueRunTold(view=view, result=result, runs=taken.runs, case_id=None))
         return taken
     outcome: CompactionOutcome | None = None
     try:
@@ -112,6 +115,11 @@ def _take(env: Environment, order: DueOrder) -> DueCompaction | DueRun:
                 due_us=again_us,
                 runs=row.runs,
             )
+        given_up = died_too_often(row)
+        if given_up is not None:
+            settled = settle(row, given_up, now)
+            tx.due.settle(settled, fence=row.fence)
+            return DueRun(key=key, result=given_up.result, reason=given_up.text, due_us=settled.due_us, runs=row.runs)
         taken = take(row, order.worker, now)
         tx.due.settle(taken, fence=row.fence)
         return taken

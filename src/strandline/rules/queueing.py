@@ -162,6 +162,14 @@ def _again(failure: FailureClass, text: str, *, runs: int, jitter: float) -> End
     return Ending(result=DueResult.AGAIN, delay_s=postponed_s(runs, jitter=jitter), failure=failure, text=text)
 
 
+def died_too_often(row: DueCompaction) -> Ending | None:
+    """Return how a row ends whose last worker died within run DUE_RUNS_MAX: what kills who runs it, kills the next."""
+    if row.worker is None or row.runs < DUE_RUNS_MAX:
+        return None
+    text = f"worker {row.worker!r} ended within run {row.runs} without a word, as others before (DUE_RUNS_MAX)"
+    return Ending(result=DueResult.FAILED, failure=FailureClass.TRANSIENT, text=text)
+
+
 def busy_us(lease_until_us: int, now_us: int) -> int:
     """Return when a view is looked at again that another compaction holds."""
     return min(lease_until_us, now_us + int(DUE_BUSY_S * 1_000_000))
