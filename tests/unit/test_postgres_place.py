@@ -41,6 +41,7 @@ def test_options_of_ours_are_taken_out_and_the_rest_is_libpqs():
         f"postgresql://dana@h/memory?sslmode=require&sslpassword={PASSWORD}&schema=x",
         f"postgresql://dana:{PASSWORD}@h/memory?pool=none",
         f"postgresql://dana:{PASSWORD}@h",
+        f"postgresql://dana@h/memory?p%61ssword={PASSWORD}",
     ],
 )
 def test_a_password_is_never_shown(url):
@@ -52,6 +53,20 @@ def test_a_password_is_never_shown(url):
         shown = f"{place.shown} {place!r} {place.hide('login with s3cret/word or s3cret%2Fword failed')}"
         assert PASSWORD in place.conninfo
     assert "s3cret" not in shown
+
+
+@pytest.mark.parametrize("password", ["s3/cret", "s3?cret", "s3@cret", "s3?cret=1&x=2"])
+def test_a_password_that_is_not_written_as_a_url_wants_it_is_not_shown(password):
+    """Cut at its own / or ? or @ it would be told as a port, a database or a host."""
+    with pytest.raises(InvalidInputError, match="not shown") as refused:
+        read_url(f"postgresql://dana:{password}@db.example:5433/memory")
+    assert "cret" not in f"{refused.value} {refused.value.hint}"
+    assert "%2F" in refused.value.hint
+
+
+def test_an_at_sign_behind_the_hosts_is_no_password():
+    for url in ("postgresql://h/d?user=a@b", "postgresql://[::1]:1,h:2/d@e", "postgresql:///d?host=/tmp&user=a@b"):
+        assert read_url(url).shown == url
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from strandline.limits import (
 DEFAULT_SCHEMA: Final = "strandline"
 _SCHEMES: Final = ("postgresql://", "postgres://")
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_HOSTS: Final = re.compile(r"([^:\[\]]*|\[[^\]]*\])(:\d*)?(,([^:\[\]]*|\[[^\]]*\])(:\d*)?)*")  # without a user
 _SECRET: Final = frozenset({"password", "sslpassword", "passfile", "sslkey", "oauth_client_secret"})
 _HIDDEN: Final = "***"
 
@@ -65,8 +66,11 @@ def read_url(url: str) -> Place:
     address, _, query = url.removeprefix(scheme).partition("?")
     authority, slash, database = address.partition("/")
     user_info, at, hosts = authority.rpartition("@")
+    if "@" in user_info or (not at and "@" in address + query and not _HOSTS.fullmatch(hosts)):
+        what = "a user or a password in the URL holds a character that ends it; the URL is not shown"
+        raise InvalidInputError(what, hint="Write it by its code: @ as %40, / as %2F, ? as %3F, # as %23, % as %25.")
     user, _, password = user_info.partition(":")
-    pairs = [pair.partition("=") for pair in query.split("&") if pair]
+    pairs = [(unquote(name), "=", value) for name, _, value in (p.partition("=") for p in query.split("&") if p)]
     ours = {name: unquote(value) for name, _, value in pairs if name in _OURS}
     theirs = [(name, value) for name, _, value in pairs if name not in _OURS]
     hidden = [password, *(value for name, value in theirs if name in _SECRET)]
