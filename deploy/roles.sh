@@ -10,4 +10,6 @@ CREATE ROLE strandline_sweep NOLOGIN NOBYPASSRLS;
 CREATE ROLE strandline_operator NOLOGIN NOBYPASSRLS;
 CREATE ROLE strandline LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS PASSWORD :'app_password';
 GRANT strandline_app, strandline_sweep TO strandline;
+REVOKE ALL ON DATABASE strandline FROM PUBLIC;
+GRANT CONNECT ON DATABASE strandline TO strandline;
 SQL
