@@ -98,10 +98,24 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY first_id
 INSERT INTO ref_key (tenant_id, workflow_id, digest, ref_id, proof)
 VALUES (:tenant_id, :workflow_id, :digest, :ref_id, :proof)
 
--- Eight at a time: a statement has its own cost, and most references of a batch are new.
+-- Eight at a time: a statement has its own cost, and most references of a batch are new. Each by its whole key: of a
+-- list (digest IN ...), PostgreSQL 15 with a table that was never analyzed makes a filter over all keys of the workflow.
 -- name: ref_keys
-SELECT digest, ref_id, proof FROM ref_key
-WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND digest IN (:d1, :d2, :d3, :d4, :d5, :d6, :d7, :d8)
+SELECT digest, ref_id, proof FROM ref_key WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND digest = :d1
+UNION ALL
+SELECT digest, ref_id, proof FROM ref_key WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND digest = :d2
+UNION ALL
+SELECT digest, ref_id, proof FROM ref_key WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND digest = :d3
+UNION ALL
+SELECT digest, ref_id, proof FROM ref_key WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND digest = :d4
+UNION ALL
+SELECT digest, ref_id, proof FROM ref_key WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND digest = :d5
+UNION ALL
+SELECT digest, ref_id, proof FROM ref_key WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND digest = :d6
+UNION ALL
+SELECT digest, ref_id, proof FROM ref_key WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND digest = :d7
+UNION ALL
+SELECT digest, ref_id, proof FROM ref_key WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND digest = :d8
 
 -- name: all_ref_keys
 SELECT digest, ref_id, proof FROM ref_key
