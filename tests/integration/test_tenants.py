@@ -1,7 +1,7 @@
 """Law (I21): names that look alike are different tenants, or are refused; none sees, changes or counts another's data.
 
-On every store, through the API and the command line. Whoever normalizes, folds, splits, quotes or patterns a name on
-its way into a key or a statement makes two tenants one.
+On each kind of store, through the API and the command line. Whoever normalizes, folds, splits, quotes or patterns a
+name on its way into a key or a statement makes two tenants one.
 """
 
 import itertools
@@ -91,6 +91,7 @@ def told(name: str) -> str:
     return f"secret-{name.encode().hex()[:40]}-{len(name)}"
 
 
+@pytest.mark.parametrize("store_url", ["memory", "sqlite", "postgres-18"], indirect=True)
 def test_names_that_look_alike_are_different_tenants(store_url: str) -> None:
     ran: list[str] = []
     with strandline.open(store_url) as db:
@@ -124,6 +125,7 @@ def look(db: strandline.Strandline) -> None:
     assert (report.ok, report.workflows) == (True, len(NAMES)), report.problems
 
 
+@pytest.mark.parametrize("store_url", ["memory", "sqlite", "postgres-18"], indirect=True)
 def test_a_name_and_its_workflow_are_not_one_text(store_url: str) -> None:
     """`acme/eu` with `run` is not `acme` with `eu/run`."""
     pairs = list(itertools.product(["acme", "acme/eu", "acme/eu/run"], ["run", "eu/run", "eu", "/run"]))
