@@ -422,6 +422,18 @@ def append_to(store, number):
         append(tx, 1, f"{number}-")
 
 
+def test_an_effect_of_the_family_is_read_over_the_connection_that_its_ledger_was_read_over(postgres_store_url):
+    """A thread that waits for a second connection while it holds one waits for itself, or for others who do so."""
+    with strandline.open(f"{postgres_store_url}?pool=1") as db:
+        root = db.tenant("acme").workflow("root")
+        root.append(strandline.note("begin"))
+        root.fork(1, "left", by="ada", why="try")
+        root.fork(1, "right", by="ada", why="try")
+        left, right = db.tenant("acme").workflow("left"), db.tenant("acme").workflow("right")
+        assert left.effect("pay-1", "pay", {"sum": 1}, lambda: "paid").kind == "ran"
+        assert right.effect("pay-1", "pay", {"sum": 1}, lambda: "twice").result == "paid"
+
+
 def test_a_forked_child_makes_connections_of_its_own(postgres_store_url):
     with closing(open_store(postgres_store_url)) as store:
         with store.write(SCOPE) as tx:

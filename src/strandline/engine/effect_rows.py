@@ -7,11 +7,11 @@ effect and its attempt, so that the same event is found on whatever branch, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from strandline.codec import decode_json, encode_json, job_id, keyed_hex, storable
+from strandline.engine.ancestry import compose
 from strandline.engine.append import LogWriter, PreparedEvent, prepare
 from strandline.engine.cases import open_case, settle_case
 from strandline.engine.environment import Environment
@@ -180,9 +180,10 @@ def read_effect_event(env: Environment, tx: Transaction, effect: Effect, seq: in
         CorruptRecordError: it is missing, damaged, or not this effect's.
     """
     elsewhere = effect.workflow != env.scope.workflow
-    other = replace(env, scope=replace(env.scope, workflow=effect.workflow))
-    with other.read() if elsewhere else nullcontext(tx) as holder:
-        event = read_one(holder, seq, effect.workflow)
+    holder = (
+        compose(tx.relative(effect.workflow)) if elsewhere else tx
+    )  # a second snapshot would be a second connection
+    event = read_one(holder, seq, effect.workflow)
     if event.kind is not kind or not (event.key or "").startswith(f"{KEY_PREFIX}{effect.key}:"):
         reason = f"the ledger takes it for the {kind} of the effect {effect.key!r}, which it is not"
         raise CorruptRecordError(reason, place=f"event {seq} of {effect.workflow!r}")
