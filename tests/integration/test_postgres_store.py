@@ -508,6 +508,19 @@ def test_a_cut_off_process_leaves_no_lock(postgres_store_url):
         assert tx.log.count() == 1
 
 
+def test_who_is_refused_at_the_door_is_told_why(postgres_store_url):
+    """Libpq gives no SQLSTATE for a connection that was not made."""
+    missing = f"{postgres_store_url}_missing"
+    stranger = as_user(postgres_store_url, "nobody_of_that_name")
+    for url, words, hint in (
+        (missing, "no such database", "CREATE DATABASE"),
+        (stranger, "refused the user", "pg_hba"),
+    ):
+        with pytest.raises(StoreUnavailableError, match=words) as refused:
+            open_store(url)
+        assert hint in refused.value.hint
+
+
 def test_a_server_that_only_reads_is_told(postgres_url):
     """A failover: the connection is fine, and this server is not the one that writes."""
     open_store(postgres_url).close()

@@ -55,6 +55,16 @@ _TOLD: Final[tuple[tuple[str, str, str], ...]] = (
      "A pooler stands between: add prepare=off to the URL."),
     ("08", "the connection broke", "Check the network and the server, then try again."),
 )  # fmt: skip
+# Who is refused at the door gets no SQLSTATE from libpq, only the server's words; in another language they tell less.
+_AT_THE_DOOR: Final = (
+    ("authentication failed", "28P01"),
+    ("no pg_hba.conf entry", "28000"),
+    ("FATAL:  role ", "28000"),
+    ("FATAL:  database ", "3D000"),
+    ("too many clients", "53300"),
+    ("too many connections", "53300"),
+    ("remaining connection slots", "53300"),
+)
 _CORRUPT: Final = ("XX001", "XX002")
 _LOST: Final = ("08", "57P01", "57P02", "57P03", "57P05", "25P03")
 _TWISTED: Final = ("40001", "40P01")
@@ -64,6 +74,8 @@ _BACKUP: Final = "Restore the database from a backup; nothing was repaired or sk
 def map_error(error: psycopg.Error, place: Place) -> StrandlineError:
     """Return our error for one of PostgreSQL's; the original becomes its cause."""
     state = error.sqlstate
+    if state is None and isinstance(error, psycopg.OperationalError):
+        state = next((state for words, state in _AT_THE_DOOR if words in str(error)), None)
     said = place.hide(str(error).strip().partition("\n")[0])
     if state in _CORRUPT:
         corrupt = CorruptRecordError(f"PostgreSQL says: {said}", place=place.shown)
