@@ -19,7 +19,6 @@ from strandline.limits import (
 DEFAULT_SCHEMA: Final = "strandline"
 _SCHEMES: Final = ("postgresql://", "postgres://")
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-_HOSTS: Final = re.compile(r"([^:\[\]]*|\[[^\]]*\])(:\d*)?(,([^:\[\]]*|\[[^\]]*\])(:\d*)?)*")  # without a user
 _SECRET: Final = frozenset({"password", "sslpassword", "passfile", "sslkey", "oauth_client_secret"})
 _HIDDEN: Final = "***"
 
@@ -66,9 +65,7 @@ def read_url(url: str) -> Place:
     address, _, query = url.removeprefix(scheme).partition("?")
     authority, slash, database = address.partition("/")
     user_info, at, hosts = authority.rpartition("@")
-    if "@" in user_info or (not at and "@" in address + query and not _HOSTS.fullmatch(hosts)):
-        what = "a user or a password in the URL holds a character that ends it; the URL is not shown"
-        raise InvalidInputError(what, hint="Write it by its code: @ as %40, / as %2F, ? as %3F, # as %23, % as %25.")
+    _refuse_cut(user_info, f"{address}?{query}", database)
     user, _, password = user_info.partition(":")
     pairs = [(unquote(name), "=", value) for name, _, value in (p.partition("=") for p in query.split("&") if p)]
     ours = {name: unquote(value) for name, _, value in pairs if name in _OURS}
@@ -95,6 +92,18 @@ def read_url(url: str) -> Place:
         idle_timeout_s=_seconds(ours, "idle_timeout_s", POSTGRES_IDLE_TIMEOUT_S, shown),
         prepare=_switch(ours, "prepare", shown),
     )
+
+
+def _refuse_cut(user_info: str, rest: str, database: str) -> None:
+    """Refuse a URL that may have been cut in the middle of a password: what is behind the cut would be shown."""
+    before_last, _, _ = rest.rpartition("@")
+    besides = rest.count("@") > ("@" in rest.partition("?")[0].partition("/")[0])
+    if "#" in rest or "@" in user_info or "@" in database or (besides and ":" in before_last):
+        raise InvalidInputError(
+            "a user or a password in the URL holds a character that ends it; the URL is not shown",
+            hint="Write it by its code: @ as %40, / as %2F, ? as %3F, # as %23, % as %25; or leave the password out of "
+            "the URL, and set PGPASSWORD or write it to ~/.pgpass.",
+        )
 
 
 _OURS: Final = frozenset(
