@@ -19,6 +19,7 @@ from psycopg import sql
 
 import strandline
 from strandline.client.diagnosis import diagnose
+from strandline.client.opening import migrate_store
 from strandline.errors import CorruptRecordError, OutcomeUnknownError, SchemaVersionError, StoreUnavailableError
 from strandline.model.ids import Scope
 from strandline.model.lineage import AbandonedRange
@@ -214,6 +215,49 @@ def test_a_user_who_is_no_superuser_makes_the_store(users, postgres_url):
             append(tx)
         assert store.scopes() == [SCOPE]
         assert store.scopes("acme") == [SCOPE]
+
+
+ROLES_SQL = tuple(  # of deploy/roles.sh; roles are the server's, and other tests may have made them
+    f"DO $$ BEGIN CREATE ROLE {role} NOLOGIN NOBYPASSRLS; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+    for role in ("strandline_app", "strandline_sweep", "strandline_operator")
+)
+AGENT = "NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS"
+
+
+def test_the_owner_makes_the_store_and_an_agents_user_uses_it(users, postgres_url):
+    """What deploy/roles.sh and deploy/compose.yaml do; nothing that is told gives the agents' user more."""
+    agent = users(AGENT, *ROLES_SQL, "GRANT strandline_app, strandline_sweep TO {user}")
+    for create in (True, False):
+        with pytest.raises(StoreUnavailableError) as refused:
+            open_store(agent, create=create)
+        assert "strandline migrate --store" in refused.value.hint
+        assert "GRANT" not in refused.value.hint
+    checks = checks_of(agent)
+    assert "strandline migrate --store" in checks["schema"].advice
+    assert "GRANT" not in str(checks)
+    assert checks["roles"].status == "ok"
+    with pytest.raises(StoreUnavailableError, match="may not make"):
+        migrate_store(agent, post=False)
+    assert migrate_store(postgres_url, post=False) == ["0001 initial"]
+    assert migrate_store(postgres_url, post=False) == []
+    assert migrate_store(agent, post=False) == []
+    with strandline.open(agent) as db:
+        db.tenant("acme").workflow("w").append(strandline.message("user", "hello"))
+        assert db.sweep() == []
+    checks = checks_of(agent)
+    assert [name for name, check in checks.items() if check.status != "ok"] == ["durability"]
+    assert "an agents' user" in checks["roles"].value
+    assert "strandline_operator" in checks["roles"].value
+
+
+def test_only_the_role_of_ordinary_work_is_asked_for(users, postgres_url):
+    open_store(postgres_url).close()
+    url = users(AGENT)
+    with pytest.raises(StoreUnavailableError) as refused:
+        open_store(url)
+    told = f'GRANT strandline_app TO "{urlsplit(url).username}";'
+    assert refused.value.hint == f"An administrator runs in this database: {told}"
+    assert checks_of(url)["roles"].advice == f"An administrator runs: {told}"
 
 
 def test_a_user_who_may_not_migrate_opens_what_is_up_to_date(users, postgres_url):

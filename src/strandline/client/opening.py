@@ -8,7 +8,7 @@ from pathlib import Path
 from strandline.errors import InvalidInputError, StoreUnavailableError
 from strandline.ports import Clock, Entropy, Store
 from strandline.stores.memory import MemoryStore
-from strandline.stores.postgres import is_postgres_url, open_postgres
+from strandline.stores.postgres import is_postgres_url, migrate_postgres, open_postgres
 from strandline.stores.postgres.place import read_url
 from strandline.stores.sqlite import SqliteStore
 from strandline.system import SystemClock, SystemEntropy
@@ -28,18 +28,19 @@ def open_store(url: str | os.PathLike[str], *, create: bool, durability: str, cl
     return SqliteStore(path, clock=clock, entropy=entropy, durability=durability)
 
 
-def migrate_store(url: str, *, post: bool) -> None:
-    """Bring a store up to date; `post`: also with what waits until every process runs this version.
+def migrate_store(url: str, *, post: bool) -> list[str]:
+    """Bring a store up to date; `post`: also with what waits until every process runs this version. On PostgreSQL,
+    where who uses it may not make it, a missing one is made. Return the migrations that were applied there.
 
     Raises:
-        StoreUnavailableError: as `strandline.open` with create=False.
+        StoreUnavailableError: as `strandline.open`; of a file also that it is not there.
     """
     clock, entropy = SystemClock(), SystemEntropy()
     path = path_of(url)
     if is_postgres_url(path):
-        open_postgres(path, clock=clock, entropy=entropy, create=False, post=post).close()
-    else:
-        open_store(path, create=False, durability="full", clock=clock, entropy=entropy).close()
+        return migrate_postgres(path, clock=clock, entropy=entropy, post=post)
+    open_store(path, create=False, durability="full", clock=clock, entropy=entropy).close()
+    return []
 
 
 def shown_url(url: str) -> str:

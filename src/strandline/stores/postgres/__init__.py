@@ -4,12 +4,14 @@ needed.
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from strandline.errors import StoreUnavailableError
 from strandline.model.diagnosis import Check
 from strandline.ports import Clock, Entropy, Store
 from strandline.stores.postgres.place import is_postgres_url
 
-__all__ = ["diagnose_postgres", "is_postgres_url", "open_postgres"]
+__all__ = ["diagnose_postgres", "is_postgres_url", "migrate_postgres", "open_postgres"]
 
 
 def open_postgres(
@@ -20,13 +22,23 @@ def open_postgres(
     Raises:
         StoreUnavailableError: the extra is not installed, or as `PostgresStore`.
     """
-    try:
-        import psycopg  # noqa: F401
-    except ImportError as error:
-        raise missing_driver() from error
+    needs_driver()
     from strandline.stores.postgres.store import PostgresStore
 
     return PostgresStore(url, clock=clock, entropy=entropy, create=create, post=post, unfinished=unfinished)
+
+
+def migrate_postgres(url: str, *, clock: Clock, entropy: Entropy, post: bool) -> list[str]:
+    """Make a store, or bring it up to date; return the migrations that were applied.
+
+    Raises:
+        StoreUnavailableError: the extra is not installed, or as `PostgresStore`.
+    """
+    needs_driver()
+    from strandline.stores.postgres.store import PostgresStore
+
+    with closing(PostgresStore(url, clock=clock, entropy=entropy, post=post)) as store:
+        return store.applied
 
 
 def diagnose_postgres(url: str, clock: Clock) -> list[Check]:
@@ -40,6 +52,14 @@ def diagnose_postgres(url: str, clock: Clock) -> list[Check]:
     except ImportError as error:
         raise missing_driver() from error
     return list(diagnose(url, clock))
+
+
+def needs_driver() -> None:
+    """Refuse what needs the driver, where it is not there."""
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise missing_driver() from error
 
 
 def missing_driver() -> StoreUnavailableError:

@@ -14,11 +14,11 @@ from strandline.limits import CLOCK_BEHIND_S_MAX, POSTGRES_CONNECTIONS_SHARE_MAX
 from strandline.model.diagnosis import Check, Trouble, failed, passed, warned
 from strandline.ports import Clock
 from strandline.stores.postgres.errors import map_error
-from strandline.stores.postgres.migrating import ROLES, VERSION_MIN, Found, grants, known_migrations
+from strandline.stores.postgres.migrating import VERSION_MIN, Found, grants, known_migrations, owner_migrates
 from strandline.stores.postgres.place import Place, read_url
 from strandline.stores.postgres.pool import connect
 from strandline.stores.postgres.problems import find_problems
-from strandline.stores.postgres.running import APP, OPERATOR, Running
+from strandline.stores.postgres.running import APP, OPERATOR, SWEEP, Running
 from strandline.stores.postgres.wire import Connection, Wire
 from strandline.stores.sql.diagnosis import SECOND_US, check_meta, check_schema, check_work
 from strandline.stores.sql.session import Row
@@ -78,7 +78,8 @@ def _look(connection: Connection, place: Place, clock: Clock) -> Iterator[Check]
             advice = "Name another schema with ?schema=… in the URL."
             yield failed("schema", f"{place.schema}: {value}", advice, Trouble.UNAVAILABLE)
         else:
-            yield warned("schema", f"{place.schema}: {value}", "The first command that writes makes a store of it.")
+            advice = owner_migrates(place, found) or "The first command that writes makes a store of it."
+            yield warned("schema", f"{place.schema}: {value}", advice)
     elif APP in found.member_of:
         yield from _store(connection, place, found, now_us)
 
@@ -136,14 +137,16 @@ def _clock(row: Row, now_us: int) -> Check:
 
 
 def _roles(place: Place, found: Found) -> Check:
-    missing = [role for role in ROLES if role not in found.member_of]
-    if not missing:
-        return passed("roles", f"user {found.user} may act as {', '.join(ROLES)}")
-    value = f"user {found.user} may not act as {', '.join(missing)}"
-    told = grants(place, found)
-    if APP in missing and found.migrated:
-        return failed("roles", value, f"An administrator runs: {told}", Trouble.UNAVAILABLE)
-    return warned("roles", value, f"What needs them is refused. An administrator may run: {told}")
+    if APP in found.member_of:
+        value = f"user {found.user} may act as {', '.join(sorted(found.member_of))}"
+        if OPERATOR not in found.member_of:
+            value = f"an agents' user: {value}; what looks at the whole store needs {OPERATOR}"
+        return passed("roles", value + ("" if SWEEP in found.member_of else f"; sweeps need {SWEEP}"))
+    value = f"user {found.user} may not act as {APP}"
+    told = f"An administrator runs: {grants(place, found)}"
+    if found.migrated or not found.may_make:
+        return failed("roles", value, told, Trouble.UNAVAILABLE)
+    return warned("roles", value, told)
 
 
 def _store(connection: Connection, place: Place, found: Found, now_us: int) -> Iterator[Check]:
@@ -168,4 +171,4 @@ def _store(connection: Connection, place: Place, found: Found, now_us: int) -> I
     if OPERATOR in found.member_of:
         yield from check_work(lambda query: ask(query, OPERATOR), now_us)
     else:
-        yield warned("content", "not looked at", f"Only {OPERATOR} sees all tenants.")
+        yield passed("content", f"not looked at: only {OPERATOR} sees all tenants")

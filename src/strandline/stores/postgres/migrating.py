@@ -33,7 +33,9 @@ SELECT current_setting('server_version_num')::int, current_setting('server_encod
     EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
         WHERE n.nspname = %(schema)s AND c.relkind IN ('r', 'p', 'v', 'm')),
     EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE n.nspname = %(schema)s AND c.relname = 'schema_migration')
+        WHERE n.nspname = %(schema)s AND c.relname = 'schema_migration'),
+    coalesce((SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = %(schema)s),
+        has_database_privilege(current_database(), 'CREATE'))
 """
 
 
@@ -52,6 +54,7 @@ class Found:
         self.schema: bool = row[6]
         self.tables: bool = row[7]
         self.migrated: bool = row[8]
+        self.may_make: bool = row[9]  # the schema or, where it is there, its tables
 
 
 def known_migrations() -> list[Migration]:
@@ -60,20 +63,32 @@ def known_migrations() -> list[Migration]:
 
 
 def grants(place: Place, found: Found) -> str:
-    """Return what an administrator has to run, so that the connecting user can make and use the store."""
+    """Return what an administrator has to run, so that the connecting user can make and use the store: no role that
+    ordinary work does not need.
+    """
     lines = [f"CREATE ROLE {role} NOLOGIN NOBYPASSRLS;" for role in ROLES if role not in found.roles]
-    missing = [role for role in ROLES if role not in found.member_of]
-    if missing:
-        lines.append(f"GRANT {', '.join(missing)} TO {_quoted(found.user)};")
+    if APP not in found.member_of:
+        lines.append(f"GRANT {APP} TO {_quoted(found.user)};")
     if not found.schema:
         lines.append(f"CREATE SCHEMA {_quoted(place.schema)} AUTHORIZATION {_quoted(found.user)};")
     return " ".join(lines)
 
 
+def owner_migrates(place: Place, found: Found) -> str | None:
+    """Return what to do where there is no store, and the connecting user is one who uses it and may not make it."""
+    if found.migrated or found.may_make or APP not in found.member_of:
+        return None
+    return (
+        f"Make it as the owner of the database, not as {found.user!r}: `strandline migrate --store URL`, with the URL "
+        f"of {place.shown}, but that user."
+    )
+
+
 def open_schema(
     connection: Connection, place: Place, entropy: Entropy, *, create: bool, migrate: bool, post: bool = False
-) -> dict[str, bytes]:
-    """Bring the schema up to date, if it is not, and return what store_meta says: a digest key, at least.
+) -> tuple[dict[str, bytes], list[str]]:
+    """Bring the schema up to date, if it is not. Return what store_meta says, a digest key, at least, and the
+    migrations that were applied.
 
     Raises:
         StoreUnavailableError: the server is too old, the user may not do what is needed, or it is no store of ours.
@@ -87,12 +102,11 @@ def open_schema(
     if found.tables and not found.migrated:
         what = f"the schema {place.schema!r} holds tables of another program; nothing was written"
         raise StoreUnavailableError(f"{place.shown}: {what}", hint="Name another with ?schema=… in the URL.")
-    migrations = known_migrations()
+    migrations, done = known_migrations(), []
     if not found.migrated or due(migrations, _applied(connection, place, found), post=post):
         if not found.migrated and not create:
-            raise StoreUnavailableError(
-                f"{place.shown}: no such store", hint="Append to it or import a file to make it."
-            )
+            hint = owner_migrates(place, found) or "Append to it or import a file to make it."
+            raise StoreUnavailableError(f"{place.shown}: no such store", hint=hint)
         if not migrate:
             what = "the store is of an older version" if found.migrated else "no such store"
             raise StoreUnavailableError(
@@ -100,10 +114,10 @@ def open_schema(
             )
         _make_roles(connection, place, found)
         _make_schema(connection, place, found)
-        while _migrate_once(connection, place, migrations, entropy, post=post):
-            pass
+        while step := _migrate_once(connection, place, migrations, entropy, post=post):
+            done.append(step)
         found = Found(connection, place.schema)
-    return _meta(connection, place, found)
+    return _meta(connection, place, found), done
 
 
 # ------------------------------------------------------------------------------------------ as the application
@@ -134,7 +148,7 @@ def _meta(connection: Connection, place: Place, found: Found) -> dict[str, bytes
 
 
 def _not_allowed(place: Place, found: Found, why: str) -> StoreUnavailableError:
-    hint = f"An administrator runs in this database: {grants(place, found)}"
+    hint = owner_migrates(place, found) or f"An administrator runs in this database: {grants(place, found)}"
     return StoreUnavailableError(f"{place.shown}: {why}; nothing was written", hint=hint)
 
 
@@ -142,7 +156,9 @@ def _not_allowed(place: Place, found: Found, why: str) -> StoreUnavailableError:
 
 
 def _make_roles(connection: Connection, place: Place, found: Found) -> None:
-    """Make the roles and become their member. Roles are the server's: other databases may be making them right now."""
+    """Make the roles and become their member, of those that ordinary work does not need where that is allowed. Roles
+    are the server's: other databases may be making them right now.
+    """
     for role in ROLES:
         try:
             if role not in found.roles:
@@ -150,6 +166,8 @@ def _make_roles(connection: Connection, place: Place, found: Found) -> None:
             if role not in found.member_of:
                 _insist(connection, f"GRANT {role} TO {_quoted(found.user)}")
         except psycopg.errors.InsufficientPrivilege as error:
+            if role in found.roles and role != APP:
+                continue
             raise _not_allowed(place, found, f"user {found.user!r} may not make the roles of the store") from error
 
 
@@ -178,8 +196,8 @@ def _make_schema(connection: Connection, place: Place, found: Found) -> None:
 
 def _migrate_once(
     connection: Connection, place: Place, migrations: list[Migration], entropy: Entropy, *, post: bool
-) -> bool:
-    """Apply the first migration that is due, and record it; tell whether there was one.
+) -> str | None:
+    """Apply the first migration that is due, and record it; return its name, or None where there was none.
 
     One transaction under a lock of its own: whoever comes second waits, and finds the work done.
     """
@@ -199,14 +217,14 @@ def _migrate_once(
             applied: dict[int, bytes] = dict(records.fetchall())
             todo = due(migrations, applied, post=post)
             if not todo:
-                return False
+                return None
             connection.execute(todo[0].text, prepare=False)  # many statements in one
             if not applied:
                 key = entropy.salt() + entropy.salt()
                 connection.execute("INSERT INTO store_meta VALUES ('digest_key', %s)", (key,))
             record = "INSERT INTO schema_migration VALUES (%s, %s)"
             connection.execute(record, (todo[0].number, todo[0].checksum))
-            return len(todo) > 1
+            return f"{todo[0].number:04} {todo[0].name}"
     except psycopg.errors.InsufficientPrivilege as error:
         mapped = map_error(error, place)
         mapped.hint = "The owner of the schema opens the store once with this version; then everybody can."

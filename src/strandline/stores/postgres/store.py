@@ -77,7 +77,7 @@ class PostgresStore:
         try:
             link = self._pool.take()
             try:
-                meta = open_schema(
+                meta, self.applied = open_schema(
                     link.wire.connection, self._place, entropy, create=create, migrate=migrate, post=post
                 )
             finally:
