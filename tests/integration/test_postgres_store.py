@@ -23,6 +23,8 @@ from strandline.client.opening import migrate_store
 from strandline.errors import CorruptRecordError, OutcomeUnknownError, SchemaVersionError, StoreUnavailableError
 from strandline.model.ids import Scope
 from strandline.model.lineage import AbandonedRange
+from strandline.stores.postgres.errors import map_error
+from strandline.stores.postgres.place import read_url
 from strandline.stores.postgres.store import PostgresStore
 from strandline.system import SystemClock, SystemEntropy
 from strandline.testing import FixedClock, SeededEntropy
@@ -271,6 +273,40 @@ def test_a_user_who_may_not_migrate_opens_what_is_up_to_date(users, postgres_url
         with pytest.raises(StoreUnavailableError) as refused:
             store.scopes()
         assert "strandline_operator" in str(refused.value)
+
+
+def test_a_wrong_name_is_told_from_a_server_that_is_away(users, postgres_url):
+    host = urlsplit(postgres_url).netloc.rpartition("@")[2]
+    name = urlsplit(postgres_url).path
+    refused = {
+        f"postgresql://{urlsplit(postgres_url).username}@{host}/nowhere": ("no such database", "CREATE DATABASE"),
+        f"postgresql://nobody_{os.getpid()}@{host}{name}": ("refused the user", "CREATE ROLE"),
+        users("", "ALTER ROLE {user} NOLOGIN"): ("refused the user", "pg_hba.conf"),
+        f"postgresql://dana@127.0.0.1:1{name}": ("refused", "Check that the server runs"),
+    }
+    for url, (said, hint) in refused.items():
+        with pytest.raises(StoreUnavailableError, match=said) as told:
+            open_store(url)
+        assert hint in told.value.hint
+        assert checks_of(url)["server"].advice == told.value.hint
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ('FATAL:  password authentication failed for user "dana"', "refused the password"),
+        ("fe_sendauth: no password supplied", "refused the password"),
+        ('FATAL:  no pg_hba.conf entry for host "10.0.0.1", user "dana", database "x"', "refused the user"),
+        ("FATAL:  sorry, too many clients already", "no more connections"),
+        ("could not translate host name", "could not translate"),
+    ],
+)
+def test_a_refused_connection_is_told_by_its_text(said, told):
+    """Where the server's user has no password, and trusts, it can't be tried."""
+    where = 'connection failed: connection to server at "127.0.0.1", port 5432 failed: '
+    mapped = map_error(psycopg.OperationalError(where + said), read_url("postgresql://dana@h/x"))
+    assert told in mapped.message
+    assert ("server runs" in mapped.hint) == ("translate" in said)
 
 
 # ------------------------------------------------------------------------------------------ migrations

@@ -6,6 +6,7 @@ OutcomeUnknownError (I19), which `transaction.py` raises.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import psycopg
@@ -42,8 +43,13 @@ _TOLD: Final[tuple[tuple[str, str, str], ...]] = (
     ("57P04", "the database was dropped", "Name another database."),
     ("57P05", "the server ended an idle connection", "Try again."),
     ("58", "the server's operating system failed it", "Look at the server's log and its disk."),
+    ("28P01", "the server refused the password",
+     "Correct the password in the URL (@ is written %40, / as %2F, # as %23), in PGPASSWORD or in ~/.pgpass."),
+    ("28000", "the server refused the user",
+     "Correct the user in the URL, or make it: CREATE ROLE … LOGIN; or let pg_hba.conf of the server admit it."),
     ("28", "the server refused the user", "Check user, password and the server's pg_hba.conf."),
-    ("3D000", "there is no such database", "Make it first: CREATE DATABASE …"),
+    ("3D000", "there is no such database",
+     "Correct the database's name in the URL, or make it: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0."),
     ("42501", "the user may not do that",
      "Roles and rights are told by `strandline doctor --store URL`; an administrator grants them."),
     ("42P01", "a table is missing", "The schema is not whole; restore the database from a backup."),
@@ -55,15 +61,18 @@ _TOLD: Final[tuple[tuple[str, str, str], ...]] = (
      "A pooler stands between: add prepare=off to the URL."),
     ("08", "the connection broke", "Check the network and the server, then try again."),
 )  # fmt: skip
-# Who is refused at the door gets no SQLSTATE from libpq, only the server's words; in another language they tell less.
-_AT_THE_DOOR: Final = (
-    ("authentication failed", "28P01"),
-    ("no pg_hba.conf entry", "28000"),
-    ("FATAL:  role ", "28000"),
-    ("FATAL:  database ", "3D000"),
-    ("too many clients", "53300"),
-    ("too many connections", "53300"),
-    ("remaining connection slots", "53300"),
+# What refuses a connection comes without its SQLSTATE: libpq gives the text only.
+_REFUSED: Final[tuple[tuple[str, str], ...]] = (
+    (r'FATAL: +database ".*" does not exist', "3D000"),
+    (r'FATAL: +role ".*" does not exist', "28000"),
+    (r'FATAL: +role ".*" is not permitted to log in', "28000"),
+    (r"FATAL: +no pg_hba.conf entry", "28000"),
+    (r"FATAL: +pg_hba.conf rejects", "28000"),
+    (r"FATAL: +password authentication failed", "28P01"),
+    (r"fe_sendauth: no password supplied", "28P01"),
+    (r"FATAL: +\w+ authentication failed", "28000"),
+    (r"FATAL: +permission denied for database", "42501"),
+    (r"FATAL: +(sorry, too many clients|too many connections|remaining connection slots)", "53300"),
 )
 _CORRUPT: Final = ("XX001", "XX002")
 _LOST: Final = ("08", "57P01", "57P02", "57P03", "57P05", "25P03")
@@ -73,9 +82,7 @@ _BACKUP: Final = "Restore the database from a backup; nothing was repaired or sk
 
 def map_error(error: psycopg.Error, place: Place) -> StrandlineError:
     """Return our error for one of PostgreSQL's; the original becomes its cause."""
-    state = error.sqlstate
-    if state is None and isinstance(error, psycopg.OperationalError):
-        state = next((state for words, state in _AT_THE_DOOR if words in str(error)), None)
+    state = error.sqlstate or _state_of(str(error))
     said = place.hide(str(error).strip().partition("\n")[0])
     if state in _CORRUPT:
         corrupt = CorruptRecordError(f"PostgreSQL says: {said}", place=place.shown)
@@ -90,6 +97,10 @@ def map_error(error: psycopg.Error, place: Place) -> StrandlineError:
         hint = "Check that the server runs and can be reached, then try again."
         return StoreUnavailableError(f"{place.shown}: {said}; {_NOTHING}", hint=hint)
     return StoreUnavailableError(f"{place.shown}: {said}; {_NOTHING}", hint=_DOCTOR)
+
+
+def _state_of(said: str) -> str | None:
+    return next((state for pattern, state in _REFUSED if re.search(pattern, said)), None)
 
 
 def is_key_taken(error: psycopg.Error) -> bool:
