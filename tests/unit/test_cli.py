@@ -25,6 +25,7 @@ from strandline.cli.recover import why_replayed
 from strandline.model.candidate import Attempt, AttemptState
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.outcome import CompactionOutcome, CompactionResult
+from strandline.stores.sqlite.store import SqliteStore
 
 DEMO = Path(__file__).parents[2] / "demo" / "transcripts" / "api-tests.jsonl"
 Run = Callable[..., Result]
@@ -734,6 +735,30 @@ def test_a_tenant_without_workflows_names_the_tenants_that_there_are(answer: Any
     for number in range(30):
         run("append", "--tenant", f"t{number:02}", "--workflow", "w", "--text", "a")
     assert answer("context", code=2)["error"]["message"].endswith("'t18' and 11 more")
+
+
+def test_who_may_not_see_other_tenants_is_not_told_that_the_store_is_empty(
+    answer: Any, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I21: as an agents' user on PostgreSQL; and no other tenant is named."""
+
+    def refuse(self: SqliteStore, tenant: str | None = None) -> Any:
+        if tenant is None:
+            raise strandline.StoreUnavailableError("it may not")
+        return seen(self, tenant)
+
+    run("append", "--tenant", "acme", "--workflow", "w", "--text", "a")
+    seen = SqliteStore.scopes
+    monkeypatch.setattr(SqliteStore, "scopes", refuse)
+    for words, code, said in (
+        ((), 2, "tenant 'default' holds no workflow; what other tenants hold is not shown"),
+        (
+            ("--workflow", "w"),
+            1,
+            "tenant 'default' holds no workflow 'w'; it holds none; what other tenants hold is not shown",
+        ),
+    ):
+        assert answer("context", *words, code=code)["error"]["message"].endswith(said)
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ class Target:
         )
 
     def _there_is(self, db: Strandline, held: Sequence[str]) -> str:
-        return f"it holds {_listed(held)}" if held else self._other_tenants(db) or "the store is empty"
+        return f"it holds {_listed(held) if held else f'none; {self._elsewhere(db)[0]}'}"
 
     def _only(self, db: Strandline, held: Sequence[str]) -> str:
         """Return the only workflow of the tenant, or say which there are."""
@@ -198,19 +198,19 @@ class Target:
         if held:
             said = f"name one of tenant {self.tenant!r}, which holds {_listed(held)}"
             raise typer.BadParameter(said, param_hint="--workflow")
-        others = self._other_tenants(db)
-        said = f"tenant {self.tenant!r} holds no workflow; {others or 'the store is empty'}"
-        refused = typer.BadParameter(said, param_hint="--tenant" if others else "--workflow")
-        if not others:
-            refused.add_note("`strandline import FILE` or `append` makes one.")
+        elsewhere, empty = self._elsewhere(db)
+        said = f"tenant {self.tenant!r} holds no workflow; {elsewhere}"
+        refused = typer.BadParameter(said, param_hint="--workflow" if empty else "--tenant")
+        refused.add_note("`strandline import FILE` or `append` makes one.")
         raise refused
 
-    def _other_tenants(self, db: Strandline) -> str:
+    def _elsewhere(self, db: Strandline) -> tuple[str, bool]:
+        """Say what the store holds besides this tenant, which holds nothing; and whether that is surely nothing."""
         try:
             others = sorted({scope.tenant for scope in db.store.scopes()} - {self.tenant})
-        except StoreUnavailableError:  # on PostgreSQL only an operator sees other tenants
-            return ""
-        return f"the store has tenants: {_listed(others)}" if others else ""
+        except StoreUnavailableError:  # on PostgreSQL only an operator sees other tenants (I21)
+            return "what other tenants hold is not shown", False
+        return (f"the store has tenants: {_listed(others)}", False) if others else ("the store is empty", True)
 
     def open_store(self, *, create: bool = False) -> Strandline:
         """Open the store; names are checked before anything is created."""
