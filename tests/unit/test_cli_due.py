@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -47,6 +48,7 @@ def test_what_is_due_is_listed(answer: Say, run: Run) -> None:  # noqa: F811
     assert [row["workflow"] for row in answer("due", "--tenant", "acme")["due"]] == ["b", "a"]
     assert [row["workflow"] for row in answer("due", "--workflow", "b")["due"]] == ["b"]
     assert answer("due", "--workflow", "c")["due"] == []
+    assert run("due", "--tenant", "nobody").stdout == "tenant 'nobody': nothing is due\n"
 
 
 @pytest.mark.usefixtures("asked")
@@ -87,6 +89,7 @@ def test_what_is_asked_for_later_is_not_done_now(store: Path, answer: Say, run: 
         assert db.tenant("default").workflow("w").context().generation == 0
     shown = run("compact", "--later", "--delay", 60)
     assert shown.stdout.startswith("default/w: due\n")
+    assert re.search(r"^  due +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$", shown.stdout, re.MULTILINE)
     assert answer("run-due")["results"] == {"done": 1}
 
 

@@ -66,6 +66,7 @@ def test_views_are_defined_and_listed(defined: Say, views: Say, run: Run) -> Non
     assert "what is for everyone, 'docs'" in shown
     assert "everything" in shown
     assert views("define", "main", "--workflow", "w", "--budget", 9_000)["view"]["budget"] == 9_000
+    assert "9,000" in run("view", "list", "--workflow", "w").stdout
 
 
 @pytest.mark.parametrize(

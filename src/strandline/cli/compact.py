@@ -108,7 +108,7 @@ def _asked(target: Target, asked: DueCompaction, events_imported: int) -> Answer
         value={"due": plain(asked), "events_imported": events_imported},
         heading="due" if asked.worker is None else "due again after the run that goes on",
         facts=[
-            ("due", when(asked.due_us) if asked.due_us is not None else ""),
+            ("due", f"{when(asked.due_us)} UTC" if asked.due_us is not None else ""),
             ("asked for", f"at revision {asked.revision:,}"),
             ("priority", asked.priority),
             ("imported", count(events_imported, "event") if events_imported else ""),

@@ -40,10 +40,11 @@ def due(target: Target, settled: All = False) -> Answer:
     value = [{"workflow": name, **_plain(row), "state": _state(row, now_us)} for name, row in shown]
     waiting = sum(row.offered(now_us) for _, row in shown)
     whose = "" if target.workflow is not None else f"tenant {target.tenant!r}: "
-    what = count(sum(row.due_us is not None for _, row in shown), "due compaction")
+    asked = sum(row.due_us is not None for _, row in shown)
+    what = f"{count(asked, 'due compaction')}, {waiting:,} of them now" if asked else "nothing is due"
     return Answer(
         value={"tenant": target.tenant, "due": value},
-        heading=f"{whose}{what}, {waiting:,} of them now",
+        heading=f"{whose}{what}",
         text=fitted(_HEAD, rows, cut={"failure": 30, "worker": 16, "workflow": 20}, spare=["priority", "view"]),
         hint=f"`{_on(target, 'run-due')}` runs what is due now." if waiting else "",
     )

@@ -44,7 +44,10 @@ def list_(target: Target) -> Answer:
     """Print the views of the workflow."""
     with target.open() as workflow:
         found = workflow.views()
-    rows = [(view.name, _reads(view), view.budget or "", view.generation, view.watermark) for view in found]
+    rows = [
+        (view.name, _reads(view), f"{view.budget:,}" if view.budget else "", view.generation, view.watermark)
+        for view in found
+    ]
     return Answer(
         value={"views": [_object(view) for view in found]},
         heading=count(len(found), "view"),
