@@ -42,6 +42,11 @@ class LastKnown:
     event_kind: str
 
 
+def extra_hint(extra: str) -> str:
+    """Say how an extra is installed: from the checkout, since no index holds this project yet."""
+    return f'Install the extra from the checkout of Strandline: python -m pip install "/path/to/the/checkout[{extra}]"'
+
+
 class StrandlineError(Exception):
     """Strandline could not do what was asked."""
 

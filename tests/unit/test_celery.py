@@ -154,7 +154,7 @@ def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "celery", None)
     with pytest.raises(strandline.InvalidInputError, match="celery") as caught:
         make_app("store.db", NOBODY)
-    assert 'pip install "strandline[celery]"' in caught.value.hint
+    assert 'pip install "/path/to/the/checkout[celery]"' in caught.value.hint
 
 
 def test_a_process_opens_its_store_once_and_a_fork_opens_its_own(store: str) -> None:

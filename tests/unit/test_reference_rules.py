@@ -312,5 +312,5 @@ def test_without_the_package_a_pattern_is_refused_with_its_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "re2", None)
     with pytest.raises(InvalidInputError, match="needs the package google-re2") as refused:
         references_with(ReferenceRules(patterns={"x": "a"}))
-    assert "/path/to/the/checkout[patterns]'" in refused.value.hint
+    assert '/path/to/the/checkout[patterns]"' in refused.value.hint
     assert references_with(ReferenceRules(json_paths={"x": "a"})).of_json({"a": "b"}) == {"b": "x"}

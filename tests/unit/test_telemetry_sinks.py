@@ -347,5 +347,5 @@ for make in (telemetry.OpenTelemetryHook, telemetry.PrometheusHook):
 assert not [name for name in sys.modules if name.startswith(("opentelemetry.sdk", "prometheus_client."))]
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert 'strandline[otel]"' in done.stdout
-    assert 'strandline[prometheus]"' in done.stdout
+    assert 'checkout[otel]"' in done.stdout
+    assert 'checkout[prometheus]"' in done.stdout

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from strandline.errors import InvalidInputError
+from strandline.errors import InvalidInputError, extra_hint
 from strandline.rules.reference_rules import BUILT_IN, ReferenceRules, References
 
 if TYPE_CHECKING:
     import re2
 
 PATTERN_MEMORY_BYTES_MAX: Final = 1024 * 1024  # of a compiled pattern: bounds what a character can cost
-_HINT: Final = "Install it from the checkout of Strandline: python -m pip install '/path/to/the/checkout[patterns]'"
 
 
 def is_installed() -> bool:
@@ -40,7 +39,7 @@ class _Re2:
             import re2
         except ModuleNotFoundError as error:
             raise InvalidInputError(
-                f"pattern {name!r} needs the package google-re2, which is not installed", hint=_HINT
+                f"pattern {name!r} needs the package google-re2, which is not installed", hint=extra_hint("patterns")
             ) from error
         options = re2.Options()
         options.never_nl = True  # a match ends with its line, so that each of many tokens is matched for itself

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from strandline.errors import InvalidInputError
+from strandline.errors import InvalidInputError, extra_hint
 from strandline.telemetry import names
 from strandline.telemetry.logging import fields_of
 from strandline.telemetry.names import Metric, MetricKind, attribute, buckets
@@ -114,7 +114,7 @@ def _meter(provider: MeterProvider | None) -> Meter:
     except ImportError as error:
         raise InvalidInputError(
             "spans and metrics by OpenTelemetry need its API, which is not installed",
-            hint='Install it: pip install "strandline[otel]"',
+            hint=extra_hint("otel"),
         ) from error
     return get_meter(names.SCOPE, meter_provider=provider)
 

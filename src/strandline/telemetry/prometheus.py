@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from strandline.errors import InvalidInputError
+from strandline.errors import InvalidInputError, extra_hint
 from strandline.telemetry import names
 from strandline.telemetry.names import MetricKind, buckets
 from strandline.telemetry.samples import ReadFigures, samples_of, samples_of_store
@@ -105,6 +105,6 @@ def _registry(given: CollectorRegistry | None) -> CollectorRegistry:
     except ImportError as error:
         raise InvalidInputError(
             "metrics for Prometheus need its client library, which is not installed",
-            hint='Install it: pip install "strandline[prometheus]"',
+            hint=extra_hint("prometheus"),
         ) from error
     return REGISTRY if given is None else given

@@ -2,7 +2,7 @@
 
     app = make_app("postgresql://…", "redis://…", summarizer="package.module:factory")
 
-and `celery --app module worker`, `celery --app module beat`. It needs the extra: pip install "strandline[celery]".
+and `celery --app module worker`, `celery --app module beat`. It needs the extra `celery`.
 """
 
 from strandline.integrations.celery.app import make_app, register

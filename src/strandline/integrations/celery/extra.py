@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from strandline.errors import InvalidInputError
+from strandline.errors import InvalidInputError, extra_hint
 
 
 @contextmanager
@@ -19,5 +19,5 @@ def needs_extra() -> Iterator[None]:
         yield
     except ImportError as error:
         name = error.name or str(error)
-        hint = 'Install what it needs: pip install "strandline[celery]"'
-        raise InvalidInputError(f"the Celery integration needs {name}, which is not installed", hint=hint) from error
+        said = f"the Celery integration needs {name}, which is not installed"
+        raise InvalidInputError(said, hint=extra_hint("celery")) from error

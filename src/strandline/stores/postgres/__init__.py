@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from strandline.errors import StoreUnavailableError
+from strandline.errors import StoreUnavailableError, extra_hint
 from strandline.model.diagnosis import Check
 from strandline.ports import Clock, Entropy, Store
 from strandline.stores.postgres.place import is_postgres_url
@@ -64,5 +64,5 @@ def needs_driver() -> None:
 
 def missing_driver() -> StoreUnavailableError:
     """Return the error that names the extra."""
-    hint = 'Install the extra: pip install "strandline[postgres]"'
-    return StoreUnavailableError("a store on PostgreSQL needs the driver psycopg, which is not installed", hint=hint)
+    said = "a store on PostgreSQL needs the driver psycopg, which is not installed"
+    return StoreUnavailableError(said, hint=extra_hint("postgres"))
