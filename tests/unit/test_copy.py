@@ -437,6 +437,24 @@ def test_a_copy_that_is_in_use_is_left_alone(source, tmp_path, where):
     assert verified(target).ok
 
 
+def test_a_tenant_that_only_the_target_holds_is_no_damage(source, tmp_path):
+    """One that both hold as their own is: the numbers of their rows differ."""
+    target = tmp_path / "target.db"
+    strandline.copy_store(source, target)
+    with strandline.open(target) as db:
+        db.tenant("newcomer").workflow("w").append(strandline.note("here"))
+    before = rows_of(target)
+    with pytest.raises(strandline.InvalidInputError, match=r"holds the tenant 'newcomer', which .* does not") as said:
+        strandline.copy_store(source, target)
+    assert "verify" not in said.value.hint
+    with strandline.open(source) as db:
+        for tenant in ("first", "newcomer"):
+            db.tenant(tenant).workflow("w").append(strandline.note("there"))
+    with pytest.raises(strandline.InvalidInputError, match="tenant 'newcomer' is not that of"):
+        strandline.copy_store(source, target)
+    assert rows_of(target) == before
+
+
 def test_it_is_looked_through_before_a_row_of_it_is_changed(source, tmp_path, small):
     """Also where what was written to it comes last, behind much that is new in the source."""
     target = tmp_path / "target.db"

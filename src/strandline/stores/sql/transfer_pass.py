@@ -32,6 +32,7 @@ from strandline.stores.sql.transfer_out import Out, Run
 Progress = Callable[[int, int], None]
 _UNFINISHED: Final = b"unfinished"  # the row digest of a head whose workflow is not whole: who reads it is refused
 _EVENTS: Final = TABLES[0]
+_EMPTY_ONE: Final = "A target that is in use stays as it is: copy into an empty one."
 _HEAD: Final = tuple(field.name for field in fields(HeadState))
 
 
@@ -110,8 +111,14 @@ class _Pass:
         self._dry = True
         known = set(self._tenants.items())
         for tenant_id, name in self._target.all_rows("SELECT tenant_id, name FROM tenant"):
-            if (tenant_id, name) not in known:
+            if (tenant_id, name) not in known and name in self._tenants.values():
                 raise self._diverged(f"tenant {name!r}")
+            if (tenant_id, name) not in known:
+                raise InvalidInputError(
+                    f"{self._run.target}: the target holds the tenant {name!r}, which {self._run.source} does not: it "
+                    "is in use, or a copy of another store; no row was changed",
+                    hint=_EMPTY_ONE,
+                )
         for head in self._source_heads():
             self._copy_workflow(head)
         self._dry = False
@@ -126,7 +133,7 @@ class _Pass:
             "of the two is damaged; no row was changed"
             if self._dry
             else f"{self._run.target}: {what} is not that of {self._run.source}; the copy is not finished",
-            hint="Prove both with `strandline verify`. A target that is in use stays as it is: copy into an empty one.",
+            hint=f"Prove both with `strandline verify`. {_EMPTY_ONE}",
         )
 
     # ------------------------------------------------------------------------------------------ rows
