@@ -741,3 +741,51 @@ def test_a_narrow_view_is_told_whether_all_is_whole(tmp_path):
         (problem,) = again.view("publisher").verify().problems
         assert (problem.place, "through the view `main`" in problem.reason) == ("", True)
         assert any("41" in problem.place for problem in again.verify().problems)
+
+
+# ---------------------------------------------------------------------------------------------- what others do with it
+
+
+def granted_to(wf, pub) -> strandline.Permit:
+    wf.append([strandline.message("user", "Publish."), strandline.approval("publish", "Yes.", granter="ada")])
+    return pub.guard("publish", [strandline.no_open_issue(), strandline.approved("publish")])
+
+
+def test_a_permit_of_a_view_that_is_refused_to_another_does_not_tell_why(wf, pub):
+    permit = granted_to(wf, pub)
+    wf.append(strandline.issue(SECRET, "It leaks.", audience="staff"))
+    with pytest.raises(strandline.ActionDeniedError, match=SECRET):
+        wf.effect(f"hide-{SECRET}", "publish", {}, lambda: 1, permit=permit, audience="staff")
+    assert SECRET not in repr(pub.permits())
+    assert SECRET in repr(wf.permits())
+
+
+def test_a_permit_of_a_view_does_not_tell_which_hidden_effect_used_it(wf, pub):
+    permit = granted_to(wf, pub)
+    wf.effect(f"hide-{SECRET}", "publish", {}, lambda: 1, permit=permit, audience="staff")
+    with pytest.raises(strandline.ActionDeniedError, match="the permit was used") as denied:
+        pub.effect("mine", "publish", {}, lambda: 2, permit=permit)
+    assert SECRET not in f"{denied.value} {denied.value.reasons} {pub.permits()}"
+    assert SECRET in repr(wf.permits())
+
+
+def test_a_permit_of_a_view_tells_which_effect_of_its_own_used_it(wf, pub):
+    pub.effect("mine", "publish", {}, lambda: 1, permit=granted_to(wf, pub))
+    assert [permit.consumed_by for permit in pub.permits()] == ["mine"]
+
+
+def test_a_denial_asked_for_a_view_by_who_reads_more_does_not_tell_it_why(wf, pub):
+    wf.append(strandline.issue(SECRET, "It leaks.", audience="staff"))
+    with pytest.raises(strandline.ActionDeniedError, match=SECRET):
+        wf.guard("publish", [strandline.no_open_issue()], basis=pub.context())
+    assert [permit.reasons for permit in pub.permits()] == [("facts that this view may not read speak against it",)]
+
+
+@pytest.mark.parametrize(("by", "name"), [("publisher", "main"), ("main", "publisher")])
+def test_no_view_takes_the_name_under_which_another_keeps_its_checkpoints(wf, pub, by, name):
+    taker, owner = (pub, wf) if by == "publisher" else (wf, pub)
+    wf.append(release(1))
+    with pytest.raises(strandline.InvalidInputError, match="are kept for another view"):
+        taker.checkpoint({"of": by}, turn=1, context_free=True, name=name)
+    owner.checkpoint({"of": name}, turn=1, basis=owner.context())
+    assert owner.recover().state == {"of": name}

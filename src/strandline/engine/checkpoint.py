@@ -179,9 +179,12 @@ def _check_owner(tx: Transaction, name: str, view: str) -> None:
     that was made from what its view may not read (I21).
     """
     end = tx.log.head().lineage_seq + 1
-    for context_free in (False, True):
-        made = tx.lineage.newest_checkpoint(name, end, context_free=context_free)
-        if made is not None and maker(made) != view:
+    newest = [tx.lineage.newest_checkpoint(name, end, context_free=context_free) for context_free in (False, True)]
+    makers = {maker(made) for made in newest if made is not None}
+    if not makers and (name == DEFAULT_VIEW or tx.views.get(name) is not None):
+        makers = {name}  # a view's own name is kept for it
+    for owner in makers:
+        if owner != view:
             raise InvalidInputError(
                 f"checkpoints {name!r} are kept for another view than {view!r}; nothing was written",
                 hint="A name is that of one agent, which reads through one view: give it another name.",

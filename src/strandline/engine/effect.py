@@ -163,7 +163,7 @@ def _round(env: Environment, asked: _Asked) -> Verb[EffectOutcome | None]:
     try:
         step = _begin(env, asked, seen)
     except ActionDeniedError as refused:
-        record_refusal(env, refused, request.key, request.actor)
+        record_refusal(env, refused, request.key, request.actor, request.view)
         raise
     if isinstance(step, _Intent):
         return (yield from _run(env, request, step.effect))

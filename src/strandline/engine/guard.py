@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from strandline.codec import job_id
+from strandline.engine.effect_rows import effect_basis, find_effect, may_read
 from strandline.engine.environment import Environment
 from strandline.engine.family import ledger
 from strandline.engine.lineage import first_generation
@@ -63,12 +64,16 @@ def guard(
             basis = Basis(view=reader.name, generation=reader.generation, revision=tx.log.head().revision)
         else:
             check_basis(tx, basis, str(env.scope))
-        permit = _decide(env, tx, action, checked, by, basis, reader)
+        owner = reader if basis.view == reader.name else find_view(tx, basis.view, str(env.scope))
+        permit = _decide(env, tx, action, checked, by, basis, owner)  # the row is its: it says what that view may read
+        reasons = permit.reasons
+        if owner is not reader:
+            reasons = _decide(env, tx, action, checked, by, basis, reader).reasons
         _keep(ledger(tx), permit)
         permit = _told(env, tx, permit, reader)
     env.emit("guard", GuardTold(action=action, state=permit.state.value, permit_id=permit.permit_id))
     if permit.state is PermitState.DENIED:
-        raise _denied(permit, permit.reasons)
+        raise _denied(permit, reasons)
     return permit
 
 
@@ -106,6 +111,8 @@ def consume_permit(
         _check_permits_whole(book)
         unknown = f"there is no permit {permit_id!r} in this workflow or its family"
         raise ActionDeniedError(unknown, action=action or "", reasons=(unknown,), permit_id=permit_id)
+    if stored.consumed_by is not None:
+        stored = _without_hidden_use(env, tx, stored, find_view(tx, view, str(env.scope)))
     reason = _unusable(stored, env.scope.workflow, action, actor)
     if reason is not None:
         raise _denied(stored, (reason,), hint=_ASK_AGAIN)
@@ -122,9 +129,10 @@ def consume_permit(
     return consumed
 
 
-def record_refusal(env: Environment, refused: ActionDeniedError, effect_key: str, actor: str) -> None:
+def record_refusal(env: Environment, refused: ActionDeniedError, effect_key: str, actor: str, view: str) -> None:
     """Record that a permit was refused where it was to be used: the transaction that asked for it was rolled back.
 
+    The decision is the `view`'s that asked: its reasons may be untold to the view that the permit is of (I21).
     What is no permit of the family leaves no row. Where it can't be written, the refusal stands and says so.
     """
     try:
@@ -135,8 +143,10 @@ def record_refusal(env: Environment, refused: ActionDeniedError, effect_key: str
                 return
             revision, reasons = tx.log.head().revision, tuple(dict.fromkeys(refused.reasons))
             asked = (stored.permit_id, effect_key, actor, revision, reasons)
+            is_own = stored.basis is not None and stored.basis.view == view
             denial = replace(
                 stored,
+                basis=stored.basis if is_own else effect_basis(env, tx, view),
                 permit_id=job_id(env.store.digest_key, "refused", env.scope.tenant, env.scope.workflow, *asked),
                 state=PermitState.DENIED,
                 facts=(),
@@ -179,7 +189,16 @@ def _told(env: Environment, tx: Transaction, permit: Permit, reader: ViewHead) -
         return permit
     facts = permit.facts
     kept = [f for f in facts if not f.seq or reader.reads(read_one(tx, f.seq, env.scope.workflow).audience)]
-    return replace(permit, facts=tuple(kept))
+    return _without_hidden_use(env, tx, replace(permit, facts=tuple(kept)), reader)
+
+
+def _without_hidden_use(env: Environment, tx: Transaction, permit: Permit, reader: ViewHead) -> Permit:
+    """Return a decision without the effect that used it, if the view may not know of that one (I21)."""
+    if not reader.narrow or permit.consumed_by is None:
+        return permit
+    effect = find_effect(tx, permit.consumed_by)
+    known = effect is not None and may_read(env, tx, reader, effect)
+    return permit if known else replace(permit, consumed_by=None)
 
 
 # ---------------------------------------------------------------------------------------------- the decision
@@ -291,7 +310,7 @@ def _unusable(permit: Permit, workflow: str, action: str | None, actor: str) -> 
     if actor and permit.by and actor != permit.by:
         return f"the permit is for {permit.by!r} to act, not for {actor!r}"
     if permit.state is PermitState.CONSUMED:
-        return f"the permit was used by the effect {permit.consumed_by!r}"
+        return "the permit was used" + (f" by the effect {permit.consumed_by!r}" if permit.consumed_by else "")
     return None if permit.state is PermitState.GRANTED else "the permit is a denial"
 
 
