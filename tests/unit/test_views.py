@@ -789,3 +789,11 @@ def test_no_view_takes_the_name_under_which_another_keeps_its_checkpoints(wf, pu
         taker.checkpoint({"of": by}, turn=1, context_free=True, name=name)
     owner.checkpoint({"of": name}, turn=1, basis=owner.context())
     assert owner.recover().state == {"of": name}
+
+
+def test_a_permit_from_before_other_audiences_is_not_used(wf, pub):
+    permit = granted_to(wf, pub)
+    wf.define_view("publisher", audiences=["staff"])
+    for through in (pub, wf):
+        with pytest.raises(strandline.ActionDeniedError, match="read other audiences"):
+            through.effect("mine", "publish", {}, lambda: 1, permit=permit)

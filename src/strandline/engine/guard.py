@@ -113,7 +113,7 @@ def consume_permit(
         raise ActionDeniedError(unknown, action=action or "", reasons=(unknown,), permit_id=permit_id)
     if stored.consumed_by is not None:
         stored = _without_hidden_use(env, tx, stored, find_view(tx, view, str(env.scope)))
-    reason = _unusable(stored, env.scope.workflow, action, actor)
+    reason = _unusable(stored, env.scope.workflow, action, actor) or _outlived(env, tx, stored)
     if reason is not None:
         raise _denied(stored, (reason,), hint=_ASK_AGAIN)
     now_us = max(env.clock.now_us(), stored.decided_us)  # a clock set back makes no expired approval good again
@@ -312,6 +312,15 @@ def _unusable(permit: Permit, workflow: str, action: str | None, actor: str) -> 
     if permit.state is PermitState.CONSUMED:
         return "the permit was used" + (f" by the effect {permit.consumed_by!r}" if permit.consumed_by else "")
     return None if permit.state is PermitState.GRANTED else "the permit is a denial"
+
+
+def _outlived(env: Environment, tx: Transaction, permit: Permit) -> str | None:
+    """Return why a permit was made for other eyes: its view has been given other audiences since (I21)."""
+    if permit.basis is None or permit.basis.view == DEFAULT_VIEW:
+        return None
+    if permit.basis.generation >= first_generation(tx, find_view(tx, permit.basis.view, str(env.scope))):
+        return None
+    return f"the permit was made when view {permit.basis.view!r} read other audiences"
 
 
 def _check_permits_whole(book: Transaction) -> None:
