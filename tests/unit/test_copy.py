@@ -517,3 +517,18 @@ def test_damage_is_copied_as_it_is_and_found_on_both_sides(source, tmp_path):
     assert rows_of(tmp_path / "target.db") == rows_of(source)
     assert not verified(source).ok
     assert verified(tmp_path / "target.db") == verified(source)
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "a.db/x.db"])
+def test_a_path_that_can_not_be_is_refused_with_a_typed_error(tmp_path, name):
+    with strandline.open(tmp_path / "a.db") as db:
+        db.tenant("acme").workflow("run").append(strandline.note("Something."))
+        for at_fault in (
+            lambda: strandline.open(tmp_path / name),
+            lambda: strandline.open(tmp_path / name, create=False),
+            lambda: strandline.copy_store(tmp_path / "a.db", tmp_path / name),
+            lambda: strandline.copy_store(tmp_path / name, tmp_path / "b.db"),
+            lambda: db.backup(tmp_path / name),
+        ):
+            with pytest.raises(strandline.StoreUnavailableError):
+                at_fault()

@@ -23,7 +23,7 @@ def open_store(url: str | os.PathLike[str], *, create: bool, durability: str, cl
         return open_postgres(path, clock=clock, entropy=entropy, create=create)
     if path == ":memory:":
         return MemoryStore(digest_key=entropy.salt() + entropy.salt())
-    if not create and not Path(path).exists():
+    if not create and not os.path.exists(path):  # noqa: PTH110  a name that can't be is none that is there
         raise StoreUnavailableError(f"{path}: no such store", hint="Append to it or import a file to make it.")
     return SqliteStore(path, clock=clock, entropy=entropy, durability=durability)
 

@@ -82,9 +82,9 @@ class SqliteStore:
         path = Path(self._path)
         if not path.parent.is_dir():
             raise StoreUnavailableError(f"{self._path}: the folder is not there", hint="Make the folder first.")
-        if path.is_dir():
+        if os.path.isdir(path):  # noqa: PTH112  a name that can't be is SQLite's to refuse, in its words
             raise StoreUnavailableError(f"{self._path}: a folder", hint="Give the path of a file.")
-        if not path.exists():
+        if not os.path.exists(path):  # noqa: PTH110
             _make_private(path)
         connection = sqlite3.connect(
             self._path,
@@ -326,7 +326,7 @@ class SqliteStore:
 
 def _make_private(path: Path) -> None:
     """Make the file so that only its owner reads it: memories of agents are nobody else's. WAL and SHM inherit that."""
-    with suppress(FileExistsError, PermissionError):  # another process was faster; or SQLite will say what is wrong
+    with suppress(OSError):  # another process was faster; or SQLite will say what is wrong
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 

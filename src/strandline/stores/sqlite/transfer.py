@@ -116,7 +116,7 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         StoreUnavailableError: the folder is not there, or can't be written to.
     """
     wanted = Path(path)
-    if not wanted.name or wanted.exists() or wanted.is_symlink():
+    if not wanted.name or os.path.lexists(wanted):
         raise _taken(wanted)
     try:
         handle, name = tempfile.mkstemp(prefix=f"{wanted.name}-", suffix=_UNFINISHED, dir=wanted.parent)
