@@ -293,9 +293,9 @@ def test_a_job_delivered_again_finds_that_its_summary_was_reverted(wf):
     job = plan_job(wf._env, order())
     assert wf.compact(BUDGET, quiet).outcome == "activated"
     wf.revert(0, **WHO)
-    refused = claim(wf._env, job)
+    refused = claim(wf._env, job, background=False)
     assert refused.moved  # the base is another generation, though its content is the same
-    again = claim(wf._env, replace(job, plan=replace(job.plan, base_generation=2)))
+    again = claim(wf._env, replace(job, plan=replace(job.plan, base_generation=2)), background=False)
     assert again.candidate_state == "reverted"
 
 
