@@ -16,6 +16,7 @@ import strandline
 from strandline.engine import environment
 from strandline.ports.occurrences import OCCURRENCES, Occurrence
 from strandline.telemetry import names
+from strandline.telemetry.samples import samples_of
 from tests.unit.test_engine_stage import STORES, new_workflow, open_store, quiet, talk
 from tests.unit.test_telemetry_stage import Recorder, live
 
@@ -270,3 +271,14 @@ def test_an_old_hook_without_spans_is_told_as_before(tmp_path):
     with open_store("memory", tmp_path, hooks=[recorder]) as db:
         new_workflow(db).append(talk(1))
     assert [name for name, _ in recorder.told] == ["append", "operation"]
+
+
+def test_a_label_is_a_word_of_a_fixed_list():
+    """C27: what a program of others raises has names without end, and each would be a series of its own."""
+    told = {"tenant": "acme", "operation": "effect", "elapsed_s": 0.1}
+    labels = [
+        sample.labels
+        for error in ("UsersError", "StoreUnavailableError", None)
+        for sample in samples_of("operation", {**told, "error": error})
+    ]
+    assert [each[-1] for each in labels] == ["other", "StoreUnavailableError", ""]

@@ -158,7 +158,11 @@ def _durable(name: str, kind: MetricKind, unit: str, labels: str, meaning: str) 
 _COUNTER, _GAUGE, _HISTOGRAM = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.HISTOGRAM
 
 OPERATION_DURATION: Final = _live(
-    "operation.duration", _HISTOGRAM, "s", "operation error", "how long a verb took; `error`: what it raised, or empty"
+    "operation.duration",
+    _HISTOGRAM,
+    "s",
+    "operation error",
+    "how long a verb took; `error`: which error of ours it raised, `other`, or empty",
 )
 COMPACTION_DURATION: Final = _live(
     "compaction.duration", _HISTOGRAM, "s", "outcome", "how long a call to compact took, by how it ended"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from strandline import errors
 from strandline.model.candidate import FailureClass
 from strandline.model.case import CaseKind
 from strandline.model.figures import Figures, StoreFigures
@@ -26,6 +27,12 @@ REFUSED: Final = frozenset(
 )
 """The kinds of cases that a recovery opens when it fails closed."""
 
+OTHER_ERROR: Final = "other"
+_OUR_ERRORS: Final = frozenset(
+    name
+    for name, found in vars(errors).items()
+    if isinstance(found, type) and issubclass(found, errors.StrandlineError)
+)
 _RECOVERED: Final = ("restore", "replay")
 _RECONCILE: Final = ("SummaryReconciliationError", "CompactionLineageError")
 
@@ -74,13 +81,16 @@ def samples_of(name: str, details: Details) -> Iterator[Sample]:
         value = value_of(details) if occurrence == name else None
         if isinstance(value, int | float):
             words = (names.TENANT, *metric.labels)
-            yield Sample(metric=metric, value=value, labels=tuple(_word(details.get(word)) for word in words))
+            yield Sample(metric=metric, value=value, labels=tuple(_label(word, details.get(word)) for word in words))
     if name == "operation" and details.get("operation") == "recover" and details.get("error") is not None:
         outcome = "reconcile" if details["error"] in _RECONCILE else "error"
         yield from samples_of("recovery", {**details, "outcome": outcome})
 
 
-def _word(value: object) -> str:
+def _label(word: str, value: object) -> str:
+    """Return a label's value, a word of a fixed list: what others' programs raise has names without end."""
+    if word == "error" and value is not None and value not in _OUR_ERRORS:
+        return OTHER_ERROR
     return "" if value is None else str(value)
 
 
