@@ -11,13 +11,16 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 from psycopg import sql
+from typer.testing import CliRunner
 
 import strandline
+from strandline.cli.app import app
 from strandline.client.diagnosis import diagnose
 from strandline.client.opening import migrate_store
 from strandline.errors import CorruptRecordError, OutcomeUnknownError, SchemaVersionError, StoreUnavailableError
@@ -273,6 +276,25 @@ def test_a_user_who_may_not_migrate_opens_what_is_up_to_date(users, postgres_url
         with pytest.raises(StoreUnavailableError) as refused:
             store.scopes()
         assert "strandline_operator" in str(refused.value)
+
+
+def test_a_tenant_is_proved_without_the_operators_role(users, postgres_url):
+    with strandline.open(postgres_url) as db:
+        for tenant in ("acme", "umbrella"):
+            db.tenant(tenant).workflow("w").append(strandline.message("user", "hello"))
+    url = users(AGENT, "GRANT strandline_app TO {user}")
+    with strandline.open(url) as db:
+        report = db.tenant("acme").verify()
+        assert (report.ok, report.workflows, report.events) == (True, 1, 1)
+        with pytest.raises(StoreUnavailableError, match="strandline_operator") as refused:
+            db.verify()
+        assert "--tenant" in refused.value.hint
+    invoke = partial(CliRunner().invoke, app)
+    assert "ok: 1 workflow, 1 event" in invoke(["verify", "--store", url, "--tenant", "acme"]).stdout
+    assert "ok: 2 workflows, 2 events" in invoke(["verify", "--store", postgres_url]).stdout
+    gone = invoke(["verify", "--store", url, "--tenant", "default"])
+    assert gone.exit_code != 0
+    assert "no tenant 'default'" in gone.stderr
 
 
 def test_a_wrong_name_is_told_from_a_server_that_is_away(users, postgres_url):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Concatenate, Final, ParamSpec, get_args
+from typing import TYPE_CHECKING, Annotated, Concatenate, Final, ParamSpec, cast, get_args
 
 import typer
 
@@ -118,6 +118,7 @@ class Target:
     view: Annotated[str, typer.Option(metavar="NAME", parser=named("view"), help=_VIEW_HELP)] = DEFAULT_VIEW
     refs_config: RefsConfig = None
     as_json: AsJson = False
+    tenant_named: bool = field(default=False, init=False)  # on the command line: it is also the default one, then
 
     @contextmanager
     def open(self, *, create: bool = False, may_be_new: bool = False, file: Path | None = None) -> Iterator[Workflow]:
@@ -283,10 +284,13 @@ def command(
     shared = [_hidden(option) if option.name in unused else option for option in shared]
 
     def run(**options: object) -> None:
+        source = cast("typer.Context", options.pop("ctx")).get_parameter_source("tenant")
         target = Target(**{option.name: options.pop(option.name) for option in shared})  # type: ignore[arg-type]
+        target.tenant_named = source is not None and source.name == "COMMANDLINE"
         _print(target, verb(target, **options))  # type: ignore[arg-type, call-arg]
 
-    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in (*own, *shared)]
+    ctx = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in (ctx, *own, *shared)]
     run.__doc__ = verb.__doc__
     run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # what typer reads
     run.__annotations__ = {option.name: option.annotation for option in options}

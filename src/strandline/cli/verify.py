@@ -8,14 +8,15 @@ from strandline.cli.command import Answer, Target
 from strandline.cli.failures import CORRUPT, describe
 from strandline.cli.output import count, pick, table_of
 from strandline.cli.progress import progress
+from strandline.errors import TenantScopeError
 from strandline.model.ids import DEFAULT_VIEW
 
 if TYPE_CHECKING:
-    from strandline import VerifyReport
+    from strandline import Strandline, Tenant, VerifyReport
 
 
 def verify(target: Target) -> Answer:
-    """Prove the store, or one workflow, from its bytes.
+    """Prove the store, or one workflow, from its bytes; with --tenant and no workflow, that tenant's alone.
 
     Events are counted log by log: the abandoned ones, too, and those that a fork shares once more with the fork.
     """
@@ -24,8 +25,13 @@ def verify(target: Target) -> Answer:
 
     try:
         whole = target.workflow is None and target.view == DEFAULT_VIEW
-        with target.open_store() if whole else target.open() as proved, progress("verifying") as tell:
-            report = proved.verify(tell)
+        with progress("verifying") as tell:
+            if whole:
+                with target.open_store() as db:
+                    report = (_tenant_of(db, target) if target.tenant_named else db).verify(tell)
+            else:
+                with target.open() as workflow:
+                    report = workflow.verify(tell)
     except CorruptRecordError as error:  # so damaged that it can't be opened
         problem = Problem(workflow="", place=error.place, reason=error.reason)
         report = VerifyReport(workflows=0, events=0, problems=(problem,))
@@ -43,6 +49,13 @@ def verify(target: Target) -> Answer:
         error={**described, "message": f"{found} found in {target.shown}", "hint": hint},
         code=CORRUPT,
     )
+
+
+def _tenant_of(db: Strandline, target: Target) -> Tenant:
+    tenant = db.tenant(target.tenant)
+    if not tenant.workflows():
+        raise TenantScopeError(f"the store has no tenant {target.tenant!r}", hint="Name one that holds a workflow.")
+    return tenant
 
 
 def problems_of(report: VerifyReport) -> str:

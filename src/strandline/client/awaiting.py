@@ -162,6 +162,10 @@ class AsyncTenant:
         """As `Tenant.workflows`."""
         return await in_thread(self._tenant.workflows)
 
+    async def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
+        """As `Tenant.verify`."""
+        return await in_thread(self._tenant.verify, progress)
+
     async def figures(self) -> Figures:
         """As `Tenant.figures`."""
         return await in_thread(self._tenant.figures)

@@ -119,7 +119,9 @@ class Strandline:
 
     def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
         """Prove the whole store (C5)."""
-        scopes = self.store.scopes()
+        return self._verify(self.store.scopes(), progress)
+
+    def _verify(self, scopes: list[Scope], progress: VerifyProgress | None) -> VerifyReport:
         probe = scopes[0] if scopes else Scope(tenant="-", workflow="-")
         return verify(self._environment(probe), scopes, progress)
 
@@ -240,6 +242,10 @@ class Tenant:
     def workflows(self) -> list[str]:
         """Return the names of the tenant's workflows."""
         return [scope.workflow for scope in self._db.store.scopes(self.name)]
+
+    def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
+        """Prove the tenant's workflows, and the storage engine's own structures (C5)."""
+        return self._db._verify(self._db.store.scopes(self.name), progress)
 
     def figures(self) -> Figures:
         """Return the tenant's own counts and ages, out of the store's rows (C27, I21)."""

@@ -51,7 +51,8 @@ _TOLD: Final[tuple[tuple[str, str, str], ...]] = (
     ("3D000", "there is no such database",
      "Correct the database's name in the URL, or make it: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0."),
     ("42501", "the user may not do that",
-     "Roles and rights are told by `strandline doctor --store URL`; an administrator grants them."),
+     "Roles and rights are told by `strandline doctor --store URL`; an administrator grants them. What is asked of "
+     "one tenant alone (--tenant) needs strandline_app only."),
     ("42P01", "a table is missing", "The schema is not whole; restore the database from a backup."),
     ("22021", "a text holds a NUL, which PostgreSQL can't hold", "Take it out, and call again."),
     ("25P02", "the transaction failed before", _AGAIN),
