@@ -3,13 +3,17 @@ setting that loses messages.
 """
 
 import json
+import os
 import sys
 import types
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
-from celery import Celery
+from celery import Celery, signals
 from typer.testing import CliRunner
 
 import strandline
@@ -325,6 +329,42 @@ def test_a_queue_on_postgresql_is_looked_at(store: str, postgres_url: str) -> No
     assert install_pgmq(url)
     assert not install_pgmq(url)
     assert statuses(look(store, broker=url)) == {}
+
+
+def test_who_may_not_install_the_queue_is_told_what_works(
+    store: str, postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A schema of the user's own is not enough for PGMQ's SQL; a database of its own is."""
+    from strandline.integrations.celery.pgmq import install_pgmq
+
+    user, other = f"queue_user_{os.getpid()}", f"queue_{os.getpid()}"
+    host = urlsplit(postgres_url).netloc.rpartition("@")[2]
+    url = f"pgmq://{user}@{host}{urlsplit(postgres_url).path}"
+    with closing(psycopg.connect(postgres_url, autocommit=True)) as connection:
+        connection.execute(f"CREATE ROLE {user} LOGIN")
+        try:
+            for statement in ("SELECT 1", f"CREATE SCHEMA pgmq AUTHORIZATION {user}"):
+                connection.execute(statement)
+                check = look(store, broker=url)["broker"]
+                assert (check.status, check.trouble) == (FAIL, Trouble.UNAVAILABLE)
+                with pytest.raises(strandline.InvalidInputError, match="not installed") as refused:
+                    install_pgmq(url)
+                assert refused.value.hint == check.advice
+            app = make_app(store, url)
+            with pytest.raises(SystemExit, match="CREATE DATABASE queue OWNER"):
+                signals.beat_init.send(app)
+            connection.execute(f'CREATE DATABASE {other} OWNER "{user}"')
+            assert install_pgmq(f"pgmq://{user}@{host}/{other}")
+            assert statuses(look(store, broker=f"pgmq://{user}@{host}/{other}")) == {}
+        finally:
+            connection.execute(f"DROP DATABASE IF EXISTS {other} WITH (FORCE)")
+            connection.execute(f"DROP OWNED BY {user} CASCADE")
+            connection.execute(f"DROP ROLE {user}")
+    app.conf.broker_url = "pgmq://dana:s3cret@127.0.0.1:1/queue"
+    signals.beat_init.send(app)
+    assert "PGMQ can't be looked for" in caplog.text
+    assert "s3cret" not in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_old_versions_are_a_failure(store: str, valkey: ValkeyServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from strandline.integrations.celery.settings import (
     TASK_OPTIONS,
     app_settings,
     broker_url_of,
+    masked,
 )
 from strandline.limits import SWEEP_INTERVAL_S
 
@@ -115,8 +116,15 @@ def _add_signals(app: Celery, door: Door) -> None:
 
     def prepare(**_: object) -> None:
         url = str(app.conf.broker_url or "")
-        if urlsplit(url).scheme == PGMQ:
+        if urlsplit(url).scheme != PGMQ:
+            return
+        try:
             install_pgmq(url)
+        except strandline.InvalidInputError as error:
+            sys.exit(f"strandline: {masked(url)}: {error.message}. {error.hint}")
+        except Exception as error:  # noqa: BLE001  the broker's connection tries again; a traceback says no more
+            said = str(error).strip().partition("\n")[0]
+            log.warning("%s: PGMQ can't be looked for: %s: %s", masked(url), type(error).__name__, said)
 
     def check(**_: object) -> None:
         try:

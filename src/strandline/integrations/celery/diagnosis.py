@@ -222,14 +222,17 @@ def _gone(url: str, error: Exception) -> Check:
 def _pgmq(url: str) -> Check:
     import psycopg
 
-    from strandline.integrations.celery.pgmq import installed
+    from strandline.integrations.celery.pgmq import look_at
 
     try:
-        there = installed(url)
+        there, advice = look_at(url)
     except psycopg.Error as error:
         return _gone(url, error)
     if not there:
-        return warned("broker", f"{masked(url)} answers, without PGMQ's SQL", "The first worker or beat installs it.")
+        value = f"{masked(url)} answers, without PGMQ's SQL"
+        if advice is not None:
+            return failed("broker", value, advice, Trouble.UNAVAILABLE)
+        return warned("broker", value, "The first worker or beat installs it.")
     return passed("broker", f"{masked(url)} answers; its messages are as durable as the database")
 
 
