@@ -155,6 +155,41 @@ def test_events_are_never_changed_not_even_by_a_superuser(postgres_store_url, st
         connection.execute(statement)
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE strandline.lineage SET at_us = at_us",
+        "DELETE FROM strandline.lineage",
+        "TRUNCATE strandline.lineage CASCADE",
+    ],
+)
+def test_the_lineage_only_grows_also_for_a_superuser(postgres_store_url, statement):
+    """I13."""
+    with strandline.open(postgres_store_url) as db:
+        wf = db.tenant("acme").workflow("w")
+        wf.append(strandline.message("user", "hello"))
+        wf.checkpoint({"turn": 1}, 1, context_free=True)
+        with connected(postgres_store_url) as connection:
+            with pytest.raises(psycopg.errors.IntegrityConstraintViolation, match="I13"):
+                connection.execute(statement)
+            if statement.startswith("UPDATE"):  # the application has the right, and is refused all the same
+                (number,) = connection.execute("SELECT tenant_id FROM strandline.tenant").fetchone()
+                known = ("SELECT set_config('strandline.tenant_id', %s, true)", (str(number),))
+                with pytest.raises(psycopg.errors.IntegrityConstraintViolation, match="I13"):
+                    as_app(connection, known, statement)
+        assert wf.verify().ok
+
+
+def test_a_head_that_the_application_changed_by_itself_is_found(postgres_store_url):
+    """The row is sealed: strandline_app may change it, and can't seal it anew without the digest key."""
+    with strandline.open(postgres_store_url) as db:
+        wf = db.tenant("acme").workflow("w")
+        wf.append(strandline.message("user", "hello"))
+        with connected(postgres_store_url) as connection:
+            assert connection.execute("UPDATE strandline.workflow SET lineage_seq = 0, revision = 0").rowcount == 1
+        assert not wf.verify().ok
+
+
 def test_the_application_may_not_delete(postgres_store_url):
     open_store(postgres_store_url).close()
     with connected(postgres_store_url) as connection:
@@ -773,6 +808,9 @@ def test_a_doctor_tells_what_is_missing(postgres_url):
     assert "event_is_never_changed" in told.value
     with closing(open_store(postgres_url)) as store:
         assert len(store.problems()) == 2
+        with connected(postgres_url) as connection:
+            connection.execute("DROP TRIGGER entries_are_never_truncated ON strandline.lineage")
+        assert "table lineage: trigger entries_are_never_truncated is missing" in store.problems()
 
 
 # ------------------------------------------------------------------------------------------ texts

@@ -45,8 +45,13 @@ def template(tmp_path_factory):
         assert wf.context().watermark < TAIL < wf.context().revision
         assert wf.verify().ok
     with closing(sqlite3.connect(folder / "store.db")) as connection:
-        connection.execute("DROP TRIGGER event_is_never_deleted")
-        connection.execute("DROP TRIGGER event_is_never_changed")
+        for trigger in (
+            "event_is_never_deleted",
+            "event_is_never_changed",
+            "entry_is_never_deleted",
+            "entry_is_never_changed",
+        ):
+            connection.execute(f"DROP TRIGGER {trigger}")
     return (folder / "store.db").read_bytes()
 
 

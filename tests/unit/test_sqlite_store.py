@@ -67,6 +67,18 @@ def test_events_are_never_changed_by_sql(tmp_path: Path, statement: str) -> None
         connection.execute(statement)
 
 
+@pytest.mark.parametrize("statement", ["DELETE FROM lineage", "UPDATE lineage SET at_us = at_us"])
+def test_the_lineage_is_never_changed_by_sql(tmp_path: Path, statement: str) -> None:
+    """I13: it only grows, whoever asks."""
+    path = _filled(tmp_path / "s.db")
+    with strandline.open(path) as db:
+        tenant = db.tenant("acme")
+        tenant.workflow("w").append(strandline.message("user", "hello"))
+        tenant.workflow("w").checkpoint({"turn": 1}, 1, context_free=True)
+    with sqlite3.connect(path) as connection, pytest.raises(sqlite3.IntegrityError, match="I13"):
+        connection.execute(statement)
+
+
 def test_an_empty_file_is_an_empty_store(tmp_path: Path) -> None:
     """Issue: a 0-byte or schema-less file is an empty store."""
     path = tmp_path / "s.db"

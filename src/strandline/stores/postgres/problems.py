@@ -29,10 +29,12 @@ UNION ALL
 SELECT 'table ' || o.name || ': trigger ' || t.tgname || ' is switched off' FROM own o
 JOIN pg_trigger t ON t.tgrelid = o.oid WHERE t.tgenabled NOT IN ('O', 'A')
 UNION ALL
-SELECT 'table event: trigger ' || t.name || ' is missing'
-FROM (VALUES ('event_is_never_deleted'), ('events_are_never_truncated'), ('event_is_never_changed')) AS t (name)
+SELECT 'table ' || t.place || ': trigger ' || t.name || ' is missing'
+FROM (VALUES ('event', 'event_is_never_deleted'), ('event', 'events_are_never_truncated'),
+    ('event', 'event_is_never_changed'), ('lineage', 'entry_is_never_changed'), ('lineage', 'entry_is_never_deleted'),
+    ('lineage', 'entries_are_never_truncated')) AS t (place, name)
 WHERE NOT EXISTS (SELECT FROM own o JOIN pg_trigger g ON g.tgrelid = o.oid
-    WHERE o.name = 'event' AND g.tgname = t.name)
+    WHERE o.name = t.place AND g.tgname = t.name)
 UNION ALL
 SELECT 'database: ' || checksum_failures || ' pages failed their checksum' FROM pg_stat_database
 WHERE datname = current_database() AND checksum_failures > 0

@@ -333,6 +333,13 @@ CREATE INDEX lineage_figures ON lineage (tenant_id, kind) WHERE kind <> 'checkpo
 CREATE INDEX lineage_move ON lineage (tenant_id, workflow_id, view, generation)
     WHERE generation IS NOT NULL AND kind <> 'checkpoint';
 
+CREATE TRIGGER entry_is_never_changed BEFORE UPDATE ON lineage
+    FOR EACH ROW EXECUTE FUNCTION refuse('I13: an entry of the lineage is never changed');
+CREATE TRIGGER entry_is_never_deleted BEFORE DELETE ON lineage
+    FOR EACH ROW EXECUTE FUNCTION refuse('I13: an entry of the lineage is never deleted');
+CREATE TRIGGER entries_are_never_truncated BEFORE TRUNCATE ON lineage
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse('I13: an entry of the lineage is never deleted');
+
 CREATE TABLE checkpoint (
     tenant_id    BIGINT NOT NULL,
     workflow_id  BIGINT NOT NULL,

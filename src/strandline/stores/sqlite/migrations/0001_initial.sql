@@ -321,6 +321,11 @@ CREATE INDEX lineage_figures ON lineage (tenant_id, kind) WHERE kind <> 'checkpo
 CREATE INDEX lineage_move ON lineage (tenant_id, workflow_id, view, generation)
     WHERE generation IS NOT NULL AND kind <> 'checkpoint';
 
+CREATE TRIGGER entry_is_never_changed BEFORE UPDATE ON lineage
+BEGIN SELECT RAISE(ABORT, 'I13: an entry of the lineage is never changed'); END;
+CREATE TRIGGER entry_is_never_deleted BEFORE DELETE ON lineage
+BEGIN SELECT RAISE(ABORT, 'I13: an entry of the lineage is never deleted'); END;
+
 CREATE TABLE checkpoint (
     tenant_id    INTEGER NOT NULL,
     workflow_id  INTEGER NOT NULL,
