@@ -72,7 +72,6 @@ def test_a_backup_beside_four_writers_is_a_prefix_of_the_log(db, tmp_path, monke
             steps += 1
 
         report = db.backup(tmp_path / "backup.db", step)
-        behind = [int(writer.stdout.readline()) for writer in writers]
     finally:
         for writer in writers:
             writer.kill()
@@ -82,7 +81,7 @@ def test_a_backup_beside_four_writers_is_a_prefix_of_the_log(db, tmp_path, monke
         assert copied.verify().ok
         theirs = copied.tenant("acme").workflow("main")
         revision = theirs.basis().revision
-        assert acknowledged <= revision < max(behind)
+        assert acknowledged <= revision <= wf.basis().revision
         assert report.events == revision
         assert theirs.events(revision - 50) == wf.events(revision - 50, revision)
     assert db.verify().ok

@@ -395,7 +395,9 @@ def test_row_level_security_leaves_a_lookup_its_index(postgres_stores, name: str
         connection.execute("SET ROLE strandline_app")
         connection.execute("SELECT set_config('strandline.tenant_id', '1', false)")
         asked = Statements("strandline")[name]
-        plan = connection.execute(f"EXPLAIN {asked}", {"tenant_id": 1, "workflow_id": 1, **LOOKUPS[name]}).fetchall()
+        given = {"tenant_id": 1, "workflow_id": 1, **LOOKUPS[name]}
+        values = [given[each] for each in asked.names]
+        plan = psycopg.RawCursor(connection).execute(f"EXPLAIN {asked.text}", values).fetchall()
     (condition,) = [row[0] for row in plan if "Index Cond" in row[0]]
     assert all(column in condition for column in ("tenant_id", "workflow_id", "word"))
     assert not [row[0] for row in plan if row[0].strip().startswith("Filter")]
