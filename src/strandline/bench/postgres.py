@@ -19,7 +19,6 @@ from strandline.bench.raw_postgres import PLAIN, SAME, RawPostgres, SameTable
 from strandline.bench.rounds import Prepare, Work, contest, cpus, walls
 from strandline.bench.stage import Stage
 from strandline.bench.writing import (
-    BATCH_EVENTS,
     CLIENT_EVENTS,
     CLIENTS,
     OURS,
@@ -27,8 +26,8 @@ from strandline.bench.writing import (
     ROUND_BATCHES,
     ROUND_EVENTS,
     Texts,
-    after,
     batches,
+    contest_of_appends,
     fresh_texts,
     scaled,
 )
@@ -101,22 +100,8 @@ def _last(stage: Stage, url: str, raw: RawPostgres, size: int) -> list[Figure]:
 def _appends(stage: Stage, url: str, raw: RawPostgres, same: SameTable, size: int) -> list[Figure]:
     stage.say(f"appends to {size:,} events on PostgreSQL")
     with strandline.open(url) as db:
-        wf = corpus.workflow(db)
-        fresh = fresh_texts(f"pg{wf.basis().revision}")
-
-        def ours(texts: Texts) -> None:
-            for key, text in texts:
-                wf.append(strandline.message("assistant", text, key=key))
-
-        def ours_at_once(texts: Texts) -> None:
-            for batch in batches(texts):
-                wf.append([strandline.message("assistant", text, key=key) for key, text in batch])
-
-        singly: dict[str, Callable[[Texts], None]] = {OURS: ours, PLAIN: _each(raw), SAME: _each(same)}
-        at_once: dict[str, Callable[[Texts], None]] = {OURS: ours_at_once, PLAIN: _many(raw), SAME: _many(same)}
-        one = contest({who: after(fresh, ROUND_EVENTS, do) for who, do in singly.items()}, stage.runs)
-        events = ROUND_BATCHES * BATCH_EVENTS
-        hundred = contest({who: after(fresh, events, do) for who, do in at_once.items()}, stage.runs)
+        singly = {PLAIN: _each(raw), SAME: _each(same)}
+        one, hundred = contest_of_appends(stage, db, "pg", singly, {PLAIN: _many(raw), SAME: _many(same)})
     one_line = Line(section=SECTION, what="one event of 1 KB, durable", unit="µs", events=size)
     hundred_line = Line(section=SECTION, what="100 events of 1 KB at once, durable", unit="µs", events=size)
     return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
 
@@ -28,6 +28,7 @@ BATCH_MARK = Mark(at_least=0.70)
 CLIENTS_MARK = Mark(at_least=2.5)
 
 Texts = Sequence[tuple[str, str]]  # of each event its key and its text
+Do = Callable[[Texts], None]
 
 
 def append(stage: Stage) -> list[Figure]:
@@ -43,23 +44,8 @@ def _appends_at(stage: Stage, size: int) -> list[Figure]:
     plain = Raw(stage.raw_corpus(size, keyed=False))
     keyed = Raw(stage.raw_corpus(size, keyed=True), keyed=True)
     with strandline.open(stage.corpus(size)) as db:
-        wf = corpus.workflow(db)
-        fresh = fresh_texts(f"x{wf.basis().revision}")
-
-        def ours(texts: Texts) -> None:
-            for key, text in texts:
-                wf.append(strandline.message("assistant", text, key=key))
-
-        def ours_at_once(texts: Texts) -> None:
-            for batch in batches(texts):
-                wf.append([strandline.message("assistant", text, key=key) for key, text in batch])
-
-        singly: dict[str, Callable[[Texts], None]] = {OURS: ours, PLAIN: _each(plain), KEYED: _each(keyed)}
-        at_once: dict[str, Callable[[Texts], None]] = {OURS: ours_at_once, PLAIN: _many(plain), KEYED: _many(keyed)}
-        one = contest({who: after(fresh, ROUND_EVENTS, do) for who, do in singly.items()}, stage.runs)
-        hundred = contest(
-            {who: after(fresh, ROUND_BATCHES * BATCH_EVENTS, do) for who, do in at_once.items()}, stage.runs
-        )
+        singly = {PLAIN: _each(plain), KEYED: _each(keyed)}
+        one, hundred = contest_of_appends(stage, db, "x", singly, {PLAIN: _many(plain), KEYED: _many(keyed)})
     plain.close()
     keyed.close()
     one_line = Line(section="append", what="one event of 1 KB, durable", unit="µs", events=size)
@@ -68,6 +54,27 @@ def _appends_at(stage: Stage, size: int) -> list[Figure]:
         *both_times(one_line, one, 1e6 / ROUND_EVENTS, SINGLE_MARK),
         *both_times(hundred_line, hundred, 1e6 / ROUND_BATCHES, BATCH_MARK),
     ]
+
+
+def contest_of_appends(
+    stage: Stage, db: strandline.Strandline, prefix: str, singly: Mapping[str, Do], at_once: Mapping[str, Do]
+) -> tuple[dict[str, list[Timing]], dict[str, list[Timing]]]:
+    """Let Strandline append beside others: ROUND_EVENTS events one by one, then ROUND_BATCHES batches."""
+    wf = corpus.workflow(db)
+    fresh = fresh_texts(f"{prefix}{wf.basis().revision}")
+
+    def ours(texts: Texts) -> None:
+        for key, text in texts:
+            wf.append(strandline.message("assistant", text, key=key))
+
+    def ours_at_once(texts: Texts) -> None:
+        for batch in batches(texts):
+            wf.append([strandline.message("assistant", text, key=key) for key, text in batch])
+
+    def held(rivals: Mapping[str, Do], ours: Do, events: int) -> dict[str, list[Timing]]:
+        return contest({who: after(fresh, events, do) for who, do in {OURS: ours, **rivals}.items()}, stage.runs)
+
+    return held(singly, ours, ROUND_EVENTS), held(at_once, ours_at_once, ROUND_BATCHES * BATCH_EVENTS)
 
 
 def both_times(line: Line, taken: dict[str, list[Timing]], scale: float, mark: Mark) -> list[Figure]:
