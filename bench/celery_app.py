@@ -1,6 +1,7 @@
 """The Celery app of tests and benches: what it works on comes from the environment.
 
 STRANDLINE_CHAOS_STORE, …_BROKER   where the store and the broker are
+STRANDLINE_CHAOS_PARENT            the process that started this one, and without which it ends
 STRANDLINE_CHAOS_DRAFT_S           how long one draft takes
 STRANDLINE_CHAOS_GATE              a file: while it is there, drafts wait
 STRANDLINE_CHAOS_LOG               a file: each draft adds a line, as it begins
@@ -11,7 +12,9 @@ STRANDLINE_CHAOS_SWEEP_S           as SWEEP_INTERVAL_S
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -23,11 +26,19 @@ from strandline.ports import SummaryRequest
 from strandline.summarizers import ExtractiveSummarizer
 
 GATE_POLL_S = 0.01
+PARENT_LOOK_S = 0.5
 
 
 def setting(name: str, default: str = "") -> str:
     """Return one of the settings above."""
     return os.environ.get(PREFIX + name, default)
+
+
+def leave_with(parent: int) -> None:
+    """Kill this session when its parent is gone: a program that was killed stops nobody."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_LOOK_S)
+    os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 class SlowSummarizer(ExtractiveSummarizer):
@@ -57,3 +68,6 @@ if lease := setting("LEASE_S"):
 if interval := setting("SWEEP_S"):
     shorten("SWEEP_INTERVAL_S", float(interval))
 app = make_app(setting("STORE"), setting("BROKER"), "bench.celery_app:SlowSummarizer")
+
+if setting("PARENT") and os.getsid(0) == os.getpid():  # the leader of a session, as the stage starts them
+    threading.Thread(target=leave_with, args=(int(setting("PARENT")),), name="parent", daemon=True).start()

@@ -101,7 +101,14 @@ class Stage:
         self.started: list[CeleryProcess] = []
         self._numbers = itertools.count(1)
         self.log, self.gate = folder / "drafts.log", folder / "gate"
-        given = {"STORE": store_url, "BROKER": broker_url, "LOG": self.log, "GATE": self.gate, **settings}
+        given = {
+            "PARENT": os.getpid(),
+            "STORE": store_url,
+            "BROKER": broker_url,
+            "LOG": self.log,
+            "GATE": self.gate,
+            **settings,
+        }
         kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
         self.environment = {**kept, **{PREFIX + name: str(value) for name, value in given.items()}}
 
