@@ -101,6 +101,14 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CitedClaim:
+    """One claim of a draft, and the events that it says it came from: untrusted, as the draft is."""
+
+    text: str  # as it stands in the draft's text
+    seqs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """What a summarizer returned for one segment: untrusted (SPEC §2).
 
@@ -110,6 +118,7 @@ class Draft:
     text: str
     finish: str = "stop"
     model: str = ""
+    claims: tuple[CitedClaim, ...] = ()  # of a summarizer that cites; in the order of the text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,7 +60,9 @@ class SummaryRequest:
 
     `events` are the events that the draft speaks for, oldest first, in full; when they don't fit the summarizer's
     window, `prior` holds the texts of older segments that stand in for the first of them (I12).
-    `anchors` are facts that Strandline adds itself: they need no place in the draft.
+    `anchors` are facts that Strandline adds itself: they need no place in the draft. `attempt` counts from 1 within one
+    compaction: from 2 on, `violations` says what was wrong with the attempt before, and the form may be asked for more
+    strictly.
     """
 
     from_seq: int
@@ -70,6 +72,7 @@ class SummaryRequest:
     anchors: Sequence[Anchor] = ()
     prior: Sequence[str] = ()
     violations: Sequence[str] = ()  # what was wrong with the attempt before
+    attempt: int = 1
     counter: TokenCounter
 
 

@@ -1,0 +1,29 @@
+"""One line of the table: what was measured, on what, and whether the mark was reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A measured figure beside its mark.
+
+    `value` is in `unit` (a percentage as a number of 0..100); None where it could not be measured, with the `reason`.
+    """
+
+    id: str
+    measure: str
+    data: str
+    value: float | None
+    mark: float
+    at_most: bool = False  # the mark is an upper bound
+    unit: str = "%"
+    reason: str = ""
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the value is on the right side of the mark; None: nothing was measured."""
+        if self.value is None:
+            return None
+        return self.value <= self.mark if self.at_most else self.value >= self.mark
