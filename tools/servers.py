@@ -423,7 +423,8 @@ def main(arguments: list[str] | None = None) -> int:
     for each in (postgres, kinds.add_parser("valkey")):
         each.add_argument("--durable", action="store_true", help="keep acknowledged commits whatever dies")
     asked = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGINT):  # SIGINT too: a shell's background job starts with it ignored
+        signal.signal(number, signal.default_int_handler)
     try:
         server = (
             start_postgres(asked.version, durable=asked.durable)
