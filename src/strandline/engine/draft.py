@@ -1,0 +1,116 @@
+"""Let the summarizer draft every segment of a job, and judge each draft; no transaction is open while it works."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+
+from strandline.engine.claim import Refused, renew
+from strandline.engine.compaction_run import Run
+from strandline.engine.flow import Summarize, Verb
+from strandline.engine.material import Material, Shown, judge, read_material, read_part
+from strandline.engine.plan_job import Job
+from strandline.limits import LEASE_RENEWED_S, PART_TOKENS_MIN
+from strandline.model.candidate import Draft, Violation
+from strandline.model.event import SourceEvent
+from strandline.ports import SummaryRequest
+from strandline.rules.ledger import Tally
+from strandline.rules.partition import Part, part_budget
+from strandline.rules.validation import malformed
+
+JOINT = "\n"  # between the drafts of the parts of one segment
+
+
+class LeaseLostError(Exception):
+    """Another compaction took the view over while this one drafted."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.reason)
+        self.refused = refused
+
+
+@dataclass(slots=True)
+class Drafting:
+    """What one attempt has read and been told, without the events."""
+
+    shown: Shown
+    materials: list[Material] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+
+
+def draft_segments(run: Run, job: Job, drafts: list[Draft], violations: tuple[str, ...]) -> Verb[Drafting]:
+    """Let the summarizer draft every segment, and judge each draft; no transaction is open while it works."""
+    env, window = run.env, run.order.summarizer.window_tokens
+    drafting = Drafting(Shown(new=Tally(job.base.ledger if job.base else ()), again=Tally()))
+    for part in job.plan.jobs:
+        with run.phase("read"), env.read() as tx:
+            material = read_material(env, tx, job, part, window, drafting.shown)
+        drafts.append((yield from _draft_segment(run, job, material, drafting, violations)))
+        drafting.materials.append(replace(material, events=()))
+    return drafting
+
+
+def _draft_segment(
+    run: Run, job: Job, material: Material, drafting: Drafting, violations: tuple[str, ...]
+) -> Verb[Draft]:
+    """Let one segment be drafted: at once, or in parts that fit the summarizer's window (C10), one held at a time."""
+    env, summarizer, parts = run.env, run.order.summarizer, material.parts
+    drafts: list[Draft] = []
+    joint_tokens = env.counter.count(JOINT) + 1
+    spent = 0
+    for number, part in enumerate(parts):
+        events = material.events if len(parts) == 1 else _read_part(run, job, part)
+        budget = part_budget(parts, number, material.draft_tokens, spent_tokens=spent, joint_tokens=joint_tokens)
+        if len(parts) > 1 and budget < PART_TOKENS_MIN:
+            budget = 0  # too little for a line: it is the next one's
+        shown = [deepcopy(event) for event in events] if run.order.deadline_s is not None else events
+        request = SummaryRequest(
+            from_seq=part.from_seq if number else material.job.from_seq,
+            through_seq=part.through_seq if number < len(parts) - 1 else material.job.through_seq,
+            budget_tokens=budget,
+            events=shown,  # a foreign summarizer gets copies: what it does to them changes nothing of ours
+            anchors=job.facts.anchors,
+            prior=() if number else material.prior,
+            violations=violations,
+            counter=env.counter,
+        )
+        _hold(run, job)
+        with run.phase("draft"):
+            draft = yield Summarize(summarizer=summarizer, request=request, deadline_s=run.order.deadline_s)
+        drafts.append(draft)
+        spent += env.counter.count(draft.text)
+        if draft.text or budget or len(parts) == 1:
+            _judge(run, job, material, events, draft, drafting)
+    if len(drafts) == 1:
+        return drafts[0]
+    unfinished = next((draft.finish for draft in drafts if draft.finish != "stop"), "stop")
+    text = JOINT.join(draft.text for draft in drafts if draft.text)
+    whole = Draft(text=text, finish=unfinished, model=drafts[0].model)
+    if not drafting.violations:  # of the parts; together they may still be too much, or nothing
+        drafting.violations += malformed(whole, material.draft_tokens, env.counter.count(text))
+    return whole
+
+
+def _hold(run: Run, job: Job) -> None:
+    """Renew the lease before the next draft, where it was taken a while ago: who is at work is not taken for dead."""
+    now_s = run.env.clock.monotonic_s()
+    if run.held is None or now_s - run.held_s < LEASE_RENEWED_S:
+        return
+    refused = renew(run.env, job, run.held, run.order.background)
+    if refused is not None:
+        raise LeaseLostError(refused)
+    run.held_s = now_s
+
+
+def _read_part(run: Run, job: Job, part: Part) -> tuple[SourceEvent, ...]:
+    with run.phase("read"), run.env.read() as tx:
+        return read_part(run.env, tx, job, part)
+
+
+def _judge(
+    run: Run, job: Job, material: Material, events: Sequence[SourceEvent], draft: Draft, drafting: Drafting
+) -> None:
+    env = run.env
+    with run.phase("validate"), env.read() as tx:
+        drafting.violations += judge(env, tx, job, material, drafting.shown, events, draft).violations
