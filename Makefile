@@ -14,6 +14,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 BENCH_BIN := .bench-venv/bin
 BENCH_READY := .bench-venv/.ready
+QUALITY_BIN := .quality-venv/bin
+QUALITY_READY := .quality-venv/.ready
 
 # The machine's Python is the one that counts; uv is not to bring its own.
 export UV_PYTHON_DOWNLOADS := never
@@ -26,7 +28,7 @@ endef
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
 setup: $(READY) ## install the locked dependencies and strandline itself into .venv
@@ -82,6 +84,20 @@ check: setup ## lint, format, types, architecture, dependencies, sizes
 bench: $(BENCH_READY) ## measure the store beside raw SQLite and peers (takes an hour); FILE=path is the transcript
 	@$(BENCH_BIN)/python -m bench.store $(if $(FILE),--file "$(FILE)") $(ARGS)
 
+.PHONY: bench-quality
+bench-quality: $(QUALITY_READY) ## measure the quality of memory on the data sets in DATA=path
+	@$(QUALITY_BIN)/python -m bench.quality --data "$(DATA)" $(ARGS)
+
+# Whether another package's kit is satisfied is measured in a venv that holds it, apart from what is developed with.
+$(QUALITY_READY): bench/quality.lock pyproject.toml | $(filter $(UV_LOCAL),$(UV))
+	@echo "bench-quality: installing Strandline and the kit into .quality-venv"
+	@rm -rf .quality-venv
+	@$(UV) venv --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .quality-venv
+	@$(use_pip_index); $(UV) pip sync --quiet --compile-bytecode --python $(QUALITY_BIN)/python --require-hashes --no-build \
+		bench/quality.lock
+	@$(UV) pip install --quiet --python $(QUALITY_BIN)/python --no-index --no-deps --no-build-isolation --editable .
+	@touch $@
+
 $(BENCH_READY): bench/requirements.lock pyproject.toml | $(filter $(UV_LOCAL),$(UV))
 	@echo "bench: installing Strandline and its peers into .bench-venv"
 	@rm -rf .bench-venv
@@ -92,11 +108,13 @@ $(BENCH_READY): bench/requirements.lock pyproject.toml | $(filter $(UV_LOCAL),$(
 	@touch $@
 
 .PHONY: benchlock
-benchlock: $(filter $(UV_LOCAL),$(UV)) ## write bench/requirements.lock anew; UPGRADE=1 takes the newest versions
-	@echo "benchlock: resolving bench/requirements.in into bench/requirements.lock"
-	@$(use_pip_index); $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-emit-find-links --custom-compile-command "make benchlock" \
-		$(if $(UPGRADE),--upgrade) --output-file bench/requirements.lock pyproject.toml bench/requirements.in
+benchlock: $(filter $(UV_LOCAL),$(UV)) ## write the locks of bench/ anew; UPGRADE=1 takes the newest versions
+	@for of in requirements quality; do \
+		echo "benchlock: resolving bench/$$of.in into bench/$$of.lock"; \
+		$(use_pip_index); $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+			--no-emit-index-url --no-emit-find-links --custom-compile-command "make benchlock" \
+			$(if $(UPGRADE),--upgrade) --output-file "bench/$$of.lock" pyproject.toml "bench/$$of.in"; \
+	done
 
 .PHONY: lock
 lock: $(filter $(UV_LOCAL),$(UV)) ## write requirements.lock anew; UPGRADE=1 takes the newest versions
@@ -108,5 +126,5 @@ lock: $(filter $(UV_LOCAL),$(UV)) ## write requirements.lock anew; UPGRADE=1 tak
 .PHONY: clean
 clean: ## remove everything that make installed or built
 	@echo "clean: removing .venv, .uv, caches and builds"
-	@rm -rf .venv .bench-venv .uv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf .venv .bench-venv .quality-venv .uv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	@find src tests tools $(wildcard demo bench) -name __pycache__ -type d -prune -exec rm -rf {} +

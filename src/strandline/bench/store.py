@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
-import platform
-import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 
 from strandline.bench.figures import Figure, Spread
+from strandline.bench.machine import Machine, this_machine
 from strandline.bench.memory import memory
 from strandline.bench.peers import peers
 from strandline.bench.postgres import postgres
@@ -39,19 +37,6 @@ SECTIONS: dict[str, Section] = {
 }
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 RUNS = 7
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
-    """Where it was measured."""
-
-    system: str
-    processor: str
-    cores: int
-    memory_gb: float
-    python: str
-    sqlite: str
-    strandline: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +70,7 @@ def run(stage: Stage, only: Sequence[str] = ()) -> Report:
         gc.set_threshold(*threshold)
     return Report(
         date=datetime.now(UTC).date().isoformat(),
-        machine=_machine(),
+        machine=this_machine(),
         fsync=fsync_method(),
         fsync_us=cost,
         load=(round(load, 1), round(os.getloadavg()[0], 1)),
@@ -98,24 +83,3 @@ def run(stage: Stage, only: Sequence[str] = ()) -> Report:
 
 
 _USUAL_THRESHOLD = (700, 10, 10)  # Python's own, whatever this program has set for itself
-
-
-def _machine() -> Machine:
-    pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return Machine(
-        system=f"{platform.system()} {platform.release()}",
-        processor=_processor(),
-        cores=os.cpu_count() or 1,
-        memory_gb=round(pages / 2**30, 1),
-        python=f"{platform.python_implementation()} {platform.python_version()}",
-        sqlite=sqlite3.sqlite_version,
-        strandline=version("strandline"),
-    )
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:  # noqa: PTH123  /proc
-            return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown")
-    except OSError:
-        return platform.processor() or "unknown"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from strandline.cli.bench_quality import quality
 from strandline.cli.command import number
 from strandline.cli.output import emit, table_of, tell, to_json
 
@@ -46,6 +47,9 @@ Postgres = Annotated[str | None, typer.Option(metavar="URL", help=_POSTGRES_HELP
 Reuse = Annotated[bool, typer.Option("--reuse", help="Take large stores that an earlier run left in --dir.")]
 Runs = Annotated[int | None, typer.Option(metavar="N", parser=number(1, RUNS_MAX), help=_RUNS_HELP)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, also on failure.")]
+
+
+app.command()(quality)
 
 
 @app.callback(invoke_without_command=True)

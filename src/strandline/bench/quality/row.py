@@ -27,3 +27,13 @@ class Row:
         if self.value is None:
             return None
         return self.value <= self.mark if self.at_most else self.value >= self.mark
+
+    @property
+    def value_text(self) -> str:
+        """The value with its unit, as a table shows it."""
+        return "–" if self.value is None else f"{self.value:.4g} {self.unit}".rstrip()
+
+    @property
+    def mark_text(self) -> str:
+        """The mark with its sign and unit, as a table shows it."""
+        return f"{'≤' if self.at_most else '≥'} {self.mark:g} {self.unit}".rstrip()
