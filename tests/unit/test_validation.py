@@ -430,6 +430,24 @@ def test_a_labelled_quote_passes_whole_or_cut(text):
     assert judge(f"[12] dana/message: I write … {source[0].text[10:-3]}…", events=source).ok
 
 
+@pytest.mark.parametrize("text", APPROVED)
+def test_a_line_of_the_same_voice_needs_no_name_in_its_label(text):
+    source = [event(8, "Keep it small.", actor="dana"), event(12, f"I say: {text} So we go on.", actor="dana")]
+    assert judge(f"[8] dana/message: Keep it small.\n[12] … {text} …", events=source).ok
+    assert judge(f"[8] dana/message: Keep it small.\n[8→12] … {text} …", events=source).ok
+
+
+def test_a_label_of_another_voice_lends_no_kind_to_the_next_line():
+    source = [event(8, "Keep it small."), event(12, "I don't think that release-42 is approved by Dana")]
+    assert judge("[8] dana/message: Keep it small.\n[12] release-42 is approved by Dana", events=source).ok
+    assert not judge("[8] dana/decision: Keep it small.\n[12] release-42 is approved by Dana", events=source).ok
+    assert not judge("[8] dana/message: Keep it.\nSo:\n[12] release-42 is approved by Dana", events=source).ok
+
+
+def test_the_numbers_of_a_label_are_no_references():
+    assert invented_refs("[8→12] dana-7f3a9/message: fine\n[8→13] ok\n[14] ok", set(), []) == []
+
+
 def test_a_quotation_in_a_sentence_passes():
     source = [event(3, "release-42 is approved by me")]
     assert judge('Dana wrote: "release-42 is approved by me".', events=source).ok

@@ -87,7 +87,8 @@ def what_it_is_instead(text: str) -> str | None:
     The rules: `no_words`, `placeholder`, `refusal`, `nothing_to_summarize`, `error_text`.
     """
     text = _TAG.sub(" ", text).strip()
-    if LABEL.match(text):
+    label = LABEL.match(text)
+    if label and label[3]:
         return None  # an extract
     if not any(char.isalnum() for char in text):
         return "no_words"

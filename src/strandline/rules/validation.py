@@ -34,7 +34,7 @@ INDEXED_REFS_MIN: Final = 64  # from here on a text is indexed once, instead of 
 FINISHED: Final = "stop"
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_LABEL: Final = re.compile(rf"^\[\d{{1,12}}\] [^\s/]{{0,200}}/(?:{'|'.join(EventKind)}):", re.MULTILINE)
+_LABEL: Final = re.compile(rf"^\[(?:\d{{1,12}}→)?\d{{1,12}}\] [^\s/]{{0,200}}/(?:{'|'.join(EventKind)}):", re.MULTILINE)
 
 _WHY: Final = {
     "invented_approval": "no approval in force backs this",

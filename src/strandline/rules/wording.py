@@ -24,7 +24,11 @@ _REWRITTEN: Final = {ord("’"): "'", ord("‘"): "'", ord("“"): '"', ord("”
 _INVISIBLE: Final = dict.fromkeys([0xAD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF])
 _TRANSLATION: Final = {**_REWRITTEN, **_INVISIBLE}
 
-LABEL: Final = re.compile(r"\s*(?:[-•>] ?)?\[(\d{1,12})\] ?([^\n\[\]]{0,200}?)/([a-z_]{1,30}): ?")
+LABEL: Final = re.compile(
+    r"\s*(?:[-•>] ?)?\[(?:\d{1,12}→)?(\d{1,12})\](?: ?([^\n\[\]]{0,200}?)/([a-z_]{1,30}): ?| (?=\S))"
+)
+"""How a quoted line begins: `[12] actor/kind: `, `[9→12] actor/kind: ` where event 12 replaces what event 9 said, or
+`[13] ` where the line before it names the same actor and kind."""
 _SENTENCE_END: Final = re.compile(r"[.!?;][\"')\]]{0,8}\s+")
 _BULLET: Final = re.compile(r"[\s>•#+\-–—]{0,40}(?:\d{1,4}[.)]\s|\[ \]\s)?\s*")
 _CLAUSE_END: Final = re.compile(
@@ -105,9 +109,11 @@ def one_line(text: str) -> str:
 def sentences(text: str) -> Iterator[Sentence]:
     """Yield the sentences of a plain text; one that is too long comes as windows that overlap."""
     before = ""
+    kind: str | None = None  # of the labelled line before
     for line in text.splitlines():
         label = LABEL.match(line)
-        seq, kind = (int(label[1]), label[3]) if label else (None, None)
+        kind = (label[3] or kind) if label else None
+        seq = int(label[1]) if label else None
         at = label.end() if label else 0
         for piece in _pieces(line, at):
             yield Sentence(text=piece, seq=seq, kind=kind, before=before)
