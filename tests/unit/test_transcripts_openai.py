@@ -18,7 +18,7 @@ from strandline.errors import IdempotencyConflictError, ImportFormatError, Inval
 from strandline.model.event import NewEvent
 from strandline.model.transcript import SessionRestart
 from strandline.transcripts import detect, open_transcript, read_events
-from strandline.transcripts import openai_message as message_module
+from strandline.transcripts import conversations as message_module
 
 Record = dict[str, Any]
 SYSTEM: Record = {"role": "system", "content": "Be brief."}

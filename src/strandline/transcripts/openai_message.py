@@ -2,81 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 from msgspec import Raw
 
 from strandline.errors import ImportFormatError
-from strandline.limits import EVENT_BYTES_MAX, JSON_DEPTH_MAX, NAME_CHARS_MAX
+from strandline.limits import JSON_DEPTH_MAX, NAME_CHARS_MAX
 from strandline.model.event import EventKind, Role
 from strandline.transcripts.blocks import read_tool_result, read_tool_use
 from strandline.transcripts.lines import Line, identifier
 from strandline.transcripts.openai_records import CALL_TYPES, ITEM_TYPES, OUTPUT_TYPES
-
-_ABSENT: Final = Raw(b"")
-_NOTHING: Final = (b"", b"null")
+from strandline.transcripts.statements import (
+    ABSENT,
+    NOTHING,
+    Heard,
+    Said,
+    Statement,
+    call_of,
+    check_called,
+    holds_text,
+    message_of,
+    read_record,
+    result_of,
+    thought_of,
+)
 
 
 class _Message(msgspec.Struct, gc=False):
     """The members that are kept as they stand."""
 
-    content: Raw = _ABSENT
-    refusal: Raw = _ABSENT
-    reasoning_content: Raw = _ABSENT
-    tool_calls: Raw = _ABSENT
-    function_call: Raw = _ABSENT
-    audio: Raw = _ABSENT
+    content: Raw = ABSENT
+    refusal: Raw = ABSENT
+    reasoning_content: Raw = ABSENT
+    tool_calls: Raw = ABSENT
+    function_call: Raw = ABSENT
+    audio: Raw = ABSENT
 
 
 class _Audio(msgspec.Struct, gc=False):
-    transcript: Raw = _ABSENT
+    transcript: Raw = ABSENT
 
 
 class _Item(msgspec.Struct, gc=False):
     """Members of an item of the Responses API that bears no role."""
 
-    output: Raw = _ABSENT
-    summary: Raw = _ABSENT
-    content: Raw = _ABSENT
+    output: Raw = ABSENT
+    summary: Raw = ABSENT
+    content: Raw = ABSENT
 
 
 class _Thought(msgspec.Struct, gc=False):
-    text: Raw = _ABSENT
+    text: Raw = ABSENT
 
 
 class _Call(msgspec.Struct, gc=False):
     id: object = None
-    function: Raw = _ABSENT
-    custom: Raw = _ABSENT
+    function: Raw = ABSENT
+    custom: Raw = ABSENT
 
 
 class _Called(msgspec.Struct, gc=False):
     name: object = None
-    arguments: Raw = _ABSENT
-    input: Raw = _ABSENT  # of a custom tool
-
-
-class Statement(NamedTuple):
-    """What becomes one event."""
-
-    kind: EventKind
-    body: bytes
-    call_id: str | None = None
-    tool: str | None = None
-    is_error: bool = False
-
-
-@dataclass(slots=True, kw_only=True)
-class Said:
-    """What one message states, in the order in which a model says it: thought, text, calls."""
-
-    actor: str
-    role: Role | None  # None: a tool's
-    statements: list[Statement]
-    skipped: list[str] = field(default_factory=list)  # what becomes no event
+    arguments: Raw = ABSENT
+    input: Raw = ABSENT  # of a custom tool
 
 
 _DICT: Final = msgspec.json.Decoder(dict[str, object])
@@ -108,39 +97,33 @@ _PART_TEXTS: Final = {
 }
 
 
-def read_message(line: Line, calls: Container[str] | None) -> Said:
+def read_message(line: Line, heard: Heard) -> Said:
     """Return what a message states.
 
     Args:
         line: the record.
-        calls: the ids that earlier calls of the conversation bore; None where results may answer any call.
+        heard: what the conversation said before it.
 
     Raises:
         ImportFormatError: it is damaged, or a result that no call asked for.
     """
-    fields = line.decode(_DICT)
+    fields = read_record(line)
     item = fields.get("type")
     is_item = fields.get("role") is None and isinstance(item, str) and bool(item)
     role = "assistant" if is_item else identifier(line, fields.get("role"), "role")
-    if line.data.count(b"{") + line.data.count(b"[") > JSON_DEPTH_MAX:
-        line.check_depth(fields)
-    line.check_names()
     message = line.decode(_MESSAGE)
     read = _READ_OF_RESULT if role in _RESULTS else _READ
     if is_item:
-        said, read = _item(line, str(item), fields, calls)
+        said, read = _item(line, str(item), fields, heard)
     elif role in _RESULTS:
-        result = _result(line, fields.get(_RESULTS[role]), role, bytes(message.content), calls)
+        result = _result(line, fields.get(_RESULTS[role]), role, bytes(message.content), heard)
         said = Said(actor=role, role=None, statements=[result])
     elif role in _ROLES:
         said = Said(actor=_actor(line, fields.get("name"), role), role=_ROLES[role], statements=[])
-        _add_texts(line, message, said, calls)
+        _add_texts(line, message, said, heard)
         _add_calls(line, message, said)
     else:
         raise line.fault(f"role {role!r} is none of {', '.join((*_ROLES, *_RESULTS))}")
-    for statement in said.statements:
-        if len(statement.body) > EVENT_BYTES_MAX:
-            raise line.fault(f"a {statement.kind} of {len(statement.body)} bytes, at most {EVENT_BYTES_MAX}")
     if not said.statements and not said.skipped:
         said.skipped.append("empty_block")
     read |= {"type"} if item in ITEM_TYPES else set()
@@ -161,38 +144,29 @@ def _actor(line: Line, name: object, role: str) -> str:
 # ---------------------------------------------------------------------------------------------- texts
 
 
-def _add_texts(line: Line, message: _Message, said: Said, calls: Container[str] | None) -> None:
+def _add_texts(line: Line, message: _Message, said: Said, heard: Heard) -> None:
     thought, content, refused = bytes(message.reasoning_content), bytes(message.content), bytes(message.refusal)
-    if _holds_text(line, thought, "reasoning_content"):
-        said.statements.append(_thought(line, thought))
+    if holds_text(line, thought, "reasoning_content"):
+        said.statements.append(thought_of(line, thought))
     if content[:1] == b"[":
         for part in [bytes(raw) for raw in line.decode_part(content, _PARTS)]:
-            stated = _part(line, part, calls)
+            stated = _part(line, part, heard)
             if stated is None:
                 said.skipped.append("empty_block")
             else:
                 said.statements.append(stated)
-    elif _holds_text(line, content, "content"):
-        said.statements.append(Statement(EventKind.MESSAGE, line.as_it_stood(content)))
+    elif holds_text(line, content, "content"):
+        said.statements.append(message_of(line, content))
     if bytes(message.audio)[:1] == b"{":
         spoken = bytes(line.decode_part(message.audio, _AUDIO).transcript)
-        if _holds_text(line, spoken, "audio.transcript"):
-            said.statements.append(Statement(EventKind.MESSAGE, line.as_it_stood(spoken)))
-    if _holds_text(line, refused, "refusal"):
+        if holds_text(line, spoken, "audio.transcript"):
+            said.statements.append(message_of(line, spoken))
+    if holds_text(line, refused, "refusal"):
         body = b'{"type":"refusal","refusal":' + line.as_it_stood(refused) + b"}"
         said.statements.append(Statement(EventKind.MESSAGE, body))
 
 
-def _holds_text(line: Line, value: bytes, name: str) -> bool:
-    """Tell whether a member is a string that says something."""
-    if value in _NOTHING:
-        return False
-    if value[:1] != b'"':
-        raise line.fault("content is neither a string nor a list" if name == "content" else f"{name} is no string")
-    return bool(line.decode_part(value, _STRING).strip())
-
-
-def _part(line: Line, part: bytes, calls: Container[str] | None) -> Statement | None:
+def _part(line: Line, part: bytes, heard: Heard) -> Statement | None:
     """Return what a part of a content states, one of Anthropic's too; None: nothing, it is empty."""
     block = line.decode_part(part, _VALUE)
     if not isinstance(block, dict):
@@ -203,7 +177,7 @@ def _part(line: Line, part: bytes, calls: Container[str] | None) -> Statement | 
         return Statement(EventKind.TOOL_CALL, body, *read_tool_use(line, block))
     if kind == "tool_result":
         call_id, is_error = read_tool_result(line, block)
-        _check_called(line, call_id, calls)
+        check_called(line, call_id, heard)
         return Statement(EventKind.TOOL_RESULT, body, call_id, is_error=is_error)
     stated = Statement(EventKind.THINKING if kind in _THOUGHTS else EventKind.MESSAGE, body)
     if kind not in _PART_TEXTS:
@@ -214,16 +188,10 @@ def _part(line: Line, part: bytes, calls: Container[str] | None) -> Statement | 
     return stated if text.strip() else None
 
 
-def _thought(line: Line, text: bytes) -> Statement:
-    return Statement(EventKind.THINKING, b'{"type":"thinking","thinking":' + line.as_it_stood(text) + b"}")
-
-
 # ---------------------------------------------------------------------------------------------- Responses API
 
 
-def _item(
-    line: Line, kind: str, fields: dict[str, object], calls: Container[str] | None
-) -> tuple[Said, frozenset[str]]:
+def _item(line: Line, kind: str, fields: dict[str, object], heard: Heard) -> tuple[Said, frozenset[str]]:
     """Return what an item states that bears no role, and which of its members were read."""
     item = line.decode(_ITEM)
     if kind in CALL_TYPES:
@@ -231,20 +199,20 @@ def _item(
         stated = [_function(line, line.data, call_id)]
         return Said(actor="assistant", role=None, statements=stated), _READ_OF_CALL
     if kind in OUTPUT_TYPES:
-        stated = [_result(line, fields.get("call_id"), kind, bytes(item.output), calls)]
+        stated = [_result(line, fields.get("call_id"), kind, bytes(item.output), heard)]
         return Said(actor="tool", role=None, statements=stated), _READ_OF_OUTPUT
     if kind != "reasoning":
         raise line.fault(f"an item of the type {kind!r} is not read; those that are: {', '.join(sorted(ITEM_TYPES))}")
     stated = []
     for name, parts in (("summary", bytes(item.summary)), ("content", bytes(item.content))):
-        if parts in _NOTHING:
+        if parts in NOTHING:
             continue
         if parts[:1] != b"[":
             raise line.fault(f"the {name} of a reasoning item is no list")
         for part in line.decode_part(parts, _PARTS):
             text = bytes(line.decode_part(part, _THOUGHT).text)
-            if _holds_text(line, text, f"a part of the {name}"):
-                stated.append(_thought(line, text))
+            if holds_text(line, text, f"a part of the {name}"):
+                stated.append(thought_of(line, text))
     return Said(actor="assistant", role=None, statements=stated), _READ_OF_REASONING
 
 
@@ -253,16 +221,16 @@ def _item(
 
 def _add_calls(line: Line, message: _Message, said: Said) -> None:
     calls, called = bytes(message.tool_calls), bytes(message.function_call)
-    if calls not in _NOTHING:
+    if calls not in NOTHING:
         said.statements += (_call(line, call) for call in line.decode_part(calls, _PARTS))
-    if called not in _NOTHING:
+    if called not in NOTHING:
         said.statements.append(_function(line, called, None))
 
 
 def _call(line: Line, data: Raw) -> Statement:
     call = line.decode_part(data, _CALL)
     call_id = identifier(line, call.id, "the id of a tool call")
-    called = next((bytes(kind) for kind in (call.function, call.custom) if bytes(kind) not in _NOTHING), None)
+    called = next((bytes(kind) for kind in (call.function, call.custom) if bytes(kind) not in NOTHING), None)
     if called is None:
         raise line.fault("a tool call with neither function nor custom")
     return _function(line, called, call_id)
@@ -272,12 +240,11 @@ def _function(line: Line, data: bytes, call_id: str | None) -> Statement:
     """Return the call of a function; without an id, as in old files, it is known by the function's name."""
     called = line.decode_part(data, _CALLED)
     tool = identifier(line, called.name, "the name of a called function")
-    given = next((bytes(kind) for kind in (called.arguments, called.input) if bytes(kind) not in _NOTHING), None)
+    given = next((bytes(kind) for kind in (called.arguments, called.input) if bytes(kind) not in NOTHING), None)
     if given is None:
         raise line.fault("a call without arguments")
     call_id = _id_of_function(tool) if call_id is None else call_id
-    body = b'{"type":"tool_use","id":' + _quoted(call_id) + b',"name":' + _quoted(tool) + b',"input":'
-    return Statement(EventKind.TOOL_CALL, body + _input(line, line.as_it_stood(given)) + b"}", call_id, tool)
+    return call_of(line, call_id, tool, _input(line, line.as_it_stood(given)))
 
 
 def _input(line: Line, arguments: bytes) -> bytes:
@@ -299,25 +266,15 @@ def _input(line: Line, arguments: bytes) -> bytes:
     return spelled.as_it_stood(spelled.data)
 
 
-def _result(line: Line, cited: object, role: str, content: bytes, calls: Container[str] | None) -> Statement:
+def _result(line: Line, cited: object, role: str, content: bytes, heard: Heard) -> Statement:
     call_id = identifier(line, cited, _RESULTS.get(role, "call_id"))
     if role == "function":
         call_id = _id_of_function(call_id)
-    _check_called(line, call_id, calls)
+    check_called(line, call_id, heard)
     if not content:
         raise line.fault(f"a {role} message without content" if role in _RESULTS else f"a {role} without output")
-    body = b'{"type":"tool_result","tool_use_id":' + _quoted(call_id) + b',"content":' + line.as_it_stood(content)
-    return Statement(EventKind.TOOL_RESULT, body + b"}", call_id)
-
-
-def _check_called(line: Line, call_id: str, calls: Container[str] | None) -> None:
-    if calls is not None and call_id not in calls:
-        raise line.fault(f"orphan result: no earlier call of the conversation has the id {call_id!r}")
+    return result_of(line, call_id, content)
 
 
 def _id_of_function(name: str) -> str:
     return f"function:{name}"
-
-
-def _quoted(text: str) -> bytes:
-    return msgspec.json.encode(text)

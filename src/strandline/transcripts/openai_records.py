@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final, Literal
 
-import msgspec
-
-from strandline.limits import IMPORT_OPENING_CHARS_MAX
 from strandline.transcripts.lines import Line, check_utf8
-from strandline.transcripts.structure import members, skip_blank, value_end, values
+from strandline.transcripts.structure import member, members, skip_blank, value_end, values
 
 Kind = Literal["message", "conversation"]
 
-_LIST_NAMES: Final = ("messages", "traj")
-_LISTS: Final = tuple(f'"{name}"'.encode() for name in _LIST_NAMES)
+LISTS: Final = (b'"messages"', b'"traj"')  # members that hold the messages of a conversation
 _MARKS: Final = ((b'"role"', b'"'), (b'"choices"', b"["))  # how a member of a message or response begins
 CALL_TYPES: Final = frozenset({"function_call", "custom_tool_call"})
 OUTPUT_TYPES: Final = frozenset({"function_call_output", "custom_tool_call_output"})
 ITEM_TYPES: Final = frozenset({"message", "reasoning"}) | CALL_TYPES | OUTPUT_TYPES  # of the Responses API
 _ITEM_MARKS: Final = tuple(f'"{name}"'.encode() for name in sorted(ITEM_TYPES - {"message"}))
 _KINDRED: Final = (b'"chat.completion.chunk"', b'"custom_id"')
-_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def kind_of(data: bytes, at: int = 0) -> Kind | None:
@@ -30,19 +24,12 @@ def kind_of(data: bytes, at: int = 0) -> Kind | None:
         return None
     for name, value in members(data, at):
         sign = data[value : value + 1]
-        if name in _LISTS and sign == b"[":
+        if name in LISTS and sign == b"[":
             first = skip_blank(data, value + 1)
             return "conversation" if data[first : first + 1] == b"]" or kind_of(data, first) == "message" else None
         if (name, sign) in _MARKS or (name == b'"type"' and data.startswith(_ITEM_MARKS, value)):
             return "message"
     return None
-
-
-def list_of_messages(data: bytes) -> int | None:
-    """Return where the list of messages of a conversation begins, or None where the record is no conversation."""
-    if data.lstrip()[:1] != b"{":
-        return None
-    return next((at for name, at in members(data) if name in _LISTS and data[at : at + 1] == b"["), None)
 
 
 def name_kindred(data: bytes, at: int = 0) -> str | None:
@@ -62,58 +49,28 @@ def only_choice(line: Line) -> Line:
     kindred = name_kindred(line.data, skip_blank(line.data, 0))
     if kindred is not None:
         raise line.fault(kindred)
-    at = _member(line, b'"choices"')
+    at = member(line.data, b'"choices"')
     if at is None:
         return line
     choices = list(line.parts(values(line.data, at + 1).spans)) if line.data[at : at + 1] == b"[" else []
     if len(choices) != 1:
         raise line.fault(f"a response with {len(choices)} choices; which of them was taken is not told")
     choice = choices[0]
-    at = _member(choice, b'"message"')
+    at = member(choice.data, b'"message"')
     end = None if at is None else value_end(choice.data, at)
     if at is None or end is None:
         raise line.fault("a choice without a message")
     return next(choice.parts([(at, end)]))
 
 
-def system_of(line: Line) -> Line | None:
-    """Return the system prompt that stands beside the messages of a conversation, as a message; None: there is none."""
-    at = _member(line, b'"system"')
+def system_of(line: Line) -> list[Line]:
+    """Return the system prompt that stands beside the messages of a conversation, as a message."""
+    at = member(line.data, b'"system"')
     end = None if at is None or line.data[at : at + 1] not in (b'"', b"[") else value_end(line.data, at)
     if at is None or end is None:
-        return None
+        return []
     (prompt,) = line.parts([(at, end)])
     message = Line(prompt.number, prompt.start, b'{"role":"system","content":' + prompt.data + b"}", ended=False)
     message.size_bytes = prompt.size_bytes
     check_utf8(message)
-    return message
-
-
-def _member(line: Line, wanted: bytes) -> int | None:
-    """Return where the value of a member begins."""
-    return next((at for name, at in members(line.data) if name == wanted), None)
-
-
-def fields_of(line: Line, data: bytes, start: int, end: int | None = None) -> dict[str, str]:
-    """Return the fields of a conversation but its list of messages: what identifies it as text, "" for the others.
-
-    Args:
-        start, end: of the list; without an end only the fields before it count.
-    """
-    rest = b"}" if end is None else data[end:]
-    record = Line(line.number, line.start, data[:start] + b"[]" + rest, ended=line.ended)
-    check_utf8(record)
-    fields = record.decode(_FIELDS)
-    names = [name for name, _ in members(record.data)]
-    if len(set(names)) < len(names):
-        raise line.fault("a field of the conversation stands twice")
-    return {name: _shown(record, name, bytes(value)) for name, value in fields.items() if name not in _LIST_NAMES}
-
-
-def _shown(record: Line, name: str, value: bytes) -> str:
-    """Return a number, a truth or a short string as the opening note tells it; "" for anything else."""
-    if value[:1] in (b"[", b"{") or value == b"null" or len(value) > IMPORT_OPENING_CHARS_MAX:
-        return ""
-    if record.stand_ins is not None and record.stand_ins.stand_in(name + value.decode()):
-        return ""
-    return json.dumps(json.loads(value), ensure_ascii=False) if value[:1] == b'"' else value.decode()
+    return [message]

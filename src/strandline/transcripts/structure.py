@@ -81,3 +81,8 @@ def members(data: bytes, at: int = 0) -> Iterator[tuple[bytes, int]]:
         if end is None:
             return
         at = end
+
+
+def member(data: bytes, wanted: bytes, at: int = 0) -> int | None:
+    """Return where the value of a member begins; None: the object has none of this name."""
+    return next((value for name, value in members(data, at) if name == wanted), None)

@@ -13,11 +13,12 @@ from strandline.errors import ImportFormatError, InvalidInputError
 from strandline.model.event import EventKind, NewEvent
 from strandline.model.transcript import IMPORT_ACTOR, LeftOut, SessionRestart, TranscriptItem
 from strandline.transcripts.claude_code import ClaudeCodeReader
+from strandline.transcripts.conversations import ConversationReader
 from strandline.transcripts.detect import Detected, Format, detect_format
 from strandline.transcripts.document import read_document
 from strandline.transcripts.jsonl import JsonlReader, read_event
 from strandline.transcripts.lines import Gap, Tally, read_lines
-from strandline.transcripts.openai import OpenAIReader
+from strandline.transcripts.openai import OPENAI
 
 _IMPORT_HINT: Final = "`strandline import` takes it, and repeats nothing."
 
@@ -95,11 +96,11 @@ class Transcript:
 
     def _read(self, tally: Tally) -> Iterator[TranscriptItem]:
         lines = read_document(self._path, tally) if self._document else read_lines(self._path, tally)
-        reader: ClaudeCodeReader | JsonlReader | OpenAIReader
+        reader: ClaudeCodeReader | JsonlReader | ConversationReader
         if self.format == "claude_code":
             reader = ClaudeCodeReader(tally)
         elif self.format == "openai":
-            reader = OpenAIReader(tally, self._digest, split=self._split)
+            reader = ConversationReader(OPENAI, tally, self._digest, split=self._split)
         else:
             reader = JsonlReader(self._digest)
         for line in lines:
@@ -162,7 +163,7 @@ def read_events(path: str | os.PathLike[str]) -> Iterator[NewEvent]:
     if detected.format == "jsonl":
         yield from (read_event(line) for line in read_lines(file, tally))
         return
-    reader = OpenAIReader(tally, lambda _: "", alone=False)
+    reader = ConversationReader(OPENAI, tally, lambda _: "", alone=False)
     for line in read_document(file, tally) if detected.document else read_lines(file, tally):
         for item in reader.read(line):
             if isinstance(item, NewEvent):
