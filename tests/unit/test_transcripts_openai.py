@@ -17,8 +17,8 @@ import strandline
 from strandline.errors import IdempotencyConflictError, ImportFormatError, InvalidInputError
 from strandline.model.event import NewEvent
 from strandline.model.transcript import SessionRestart
-from strandline.transcripts import detect, open_transcript, read_events
 from strandline.transcripts import conversations as message_module
+from strandline.transcripts import detect, open_transcript, read_events
 
 Record = dict[str, Any]
 SYSTEM: Record = {"role": "system", "content": "Be brief."}

@@ -13,6 +13,7 @@ from strandline.model.event import Envelope, EventKind, NewEvent, Role
 from strandline.model.transcript import ForeignText, SessionRestart, TranscriptItem
 from strandline.transcripts.blocks import read_tool_result, read_tool_use
 from strandline.transcripts.lines import Line, Tally, identifier
+from strandline.transcripts.statements import stored_text
 
 _ABSENT: Final = Raw(b"")
 _KEY_SUFFIX_CHARS: Final = 20  # room for "#" and the number of a block
@@ -116,10 +117,7 @@ class ClaudeCodeReader:
             value = "\n".join(text for text in texts if isinstance(text, str))
         if not isinstance(value, str):
             raise line.fault("message.content is neither a string nor a list")
-        if line.stand_ins is not None and line.stand_ins.stand_in(value):
-            raise line.fault(
-                "the summary holds an unpaired surrogate escape, which UTF-8 can't hold", line.stand_ins.first
-            )
+        value = stored_text(line, value, "the summary")
         detail = dict(self._boundary)
         if record.timestamp is not None:
             detail["timestamp"] = identifier(line, record.timestamp, "timestamp")

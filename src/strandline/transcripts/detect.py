@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from strandline.errors import ImportFormatError
 from strandline.limits import IMPORT_DETECT_RECORDS_MAX, IMPORT_JSON_BYTES_MAX
 from strandline.transcripts.document import fault_of, load
+from strandline.transcripts.forms import tell_form
 from strandline.transcripts.lines import Line, Tally, read_lines
 from strandline.transcripts.openai_records import ITEM_TYPES, kind_of, name_kindred
 from strandline.transcripts.structure import skip_blank
 
-Format = Literal["claude_code", "jsonl", "openai"]
+Format = str  # "claude_code", "jsonl", or the name of a form of conversations
 
 
 class Detected(NamedTuple):
@@ -28,7 +29,9 @@ class Detected(NamedTuple):
 _LOOKED_FOR: Final = (
     "neither Claude Code session JSONL (records with 'type' and 'sessionId') "
     'nor Strandline JSONL (records with \'kind\', such as {"kind":"message","role":"user","text":"…"}) '
-    "nor OpenAI messages (records with 'role', 'messages', 'traj' or 'choices'; JSONL or one JSON document)"
+    "nor OpenAI messages (records with 'role', 'messages', 'traj' or 'choices'; JSONL or one JSON document) "
+    "nor a rollout of Codex, a session of Gemini CLI or pi, a trajectory of SWE-agent, events of OpenHands, "
+    "a log of Who&When or of Inspect"
 )
 _UNKNOWN_HINT: Final = "Nothing was written. Write it in one of these formats; docs/transcripts.md describes each."
 _DOCUMENT_HINT: Final = "Write one message or one conversation a line: JSONL is read record by record."
@@ -69,16 +72,14 @@ def detect_format(path: Path, size_bytes: int) -> Detected:
             fault = fault or error
             in_lines = in_lines and not (line is first and line.data.rstrip().endswith(_OPEN))
             continue
-        if isinstance(head.kind, str) and head.type is None:
-            return Detected("jsonl")
-        if isinstance(head.type, str) and _is_claude_code(head):
-            return Detected("claude_code")
-        if in_lines and _is_openai(head, line):
-            return Detected("openai")
+        if (named := _format_of(head, line, in_lines=in_lines)) is not None:
+            return Detected(named)
     if first is None:
         return Detected("jsonl")
     whole = _document(path, first, size_bytes)
     if whole is not None:
+        if (form := _form_of(whole)) is not None:
+            return Detected(form, document=True)
         if _holds_messages(whole):
             return Detected("openai", document=True)
         if first.data.lstrip().startswith(b"["):
@@ -86,6 +87,16 @@ def detect_format(path: Path, size_bytes: int) -> Detected:
     unknown = first.fault(_kindred(first, whole) or f"unknown format: {_LOOKED_FOR}")
     unknown.hint = _UNKNOWN_HINT
     raise fault or unknown
+
+
+def _format_of(head: _Head, line: Line, *, in_lines: bool) -> Format | None:
+    if isinstance(head.kind, str) and head.type is None:
+        return "jsonl"
+    if isinstance(head.type, str) and _is_claude_code(head):
+        return "claude_code"
+    if in_lines and (form := tell_form(line.data)) is not None:
+        return form
+    return "openai" if in_lines and _is_openai(head, line) else None
 
 
 def _is_claude_code(head: _Head) -> bool:
@@ -114,6 +125,11 @@ def _document(path: Path, first: Line, size_bytes: int) -> Line | None:
         error.hint = _DOCUMENT_HINT
         raise error
     return load(path) if sign in (b"[", b"{") and size_bytes <= IMPORT_JSON_BYTES_MAX else None
+
+
+def _form_of(whole: Line) -> str | None:
+    at = skip_blank(whole.data, 0)
+    return tell_form(whole.data, at + 1 if whole.data.startswith(b"[", at) else at)
 
 
 def _holds_messages(whole: Line) -> bool:

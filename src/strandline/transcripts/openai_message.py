@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from strandline.errors import ImportFormatError
-from strandline.limits import JSON_DEPTH_MAX, NAME_CHARS_MAX
+from strandline.limits import JSON_DEPTH_MAX
 from strandline.model.event import EventKind, Role
 from strandline.transcripts.blocks import read_tool_result, read_tool_use
 from strandline.transcripts.lines import Line, identifier
@@ -19,6 +19,7 @@ from strandline.transcripts.statements import (
     Heard,
     Said,
     Statement,
+    actor_of,
     call_of,
     check_called,
     holds_text,
@@ -26,6 +27,7 @@ from strandline.transcripts.statements import (
     read_record,
     result_of,
     thought_of,
+    unread_of,
 )
 
 
@@ -119,7 +121,7 @@ def read_message(line: Line, heard: Heard) -> Said:
         result = _result(line, fields.get(_RESULTS[role]), role, bytes(message.content), heard)
         said = Said(actor=role, role=None, statements=[result])
     elif role in _ROLES:
-        said = Said(actor=_actor(line, fields.get("name"), role), role=_ROLES[role], statements=[])
+        said = Said(actor=actor_of(line, fields.get("name") or role, "name"), role=_ROLES[role], statements=[])
         _add_texts(line, message, said, heard)
         _add_calls(line, message, said)
     else:
@@ -127,18 +129,8 @@ def read_message(line: Line, heard: Heard) -> Said:
     if not said.statements and not said.skipped:
         said.skipped.append("empty_block")
     read |= {"type"} if item in ITEM_TYPES else set()
-    unread = (name for name, value in fields.items() if name not in read and value not in (None, "", [], {}))
-    said.skipped += (f"message.{name[:NAME_CHARS_MAX]}" for name in unread)
+    said.skipped += unread_of(fields, read)
     return said
-
-
-def _actor(line: Line, name: object, role: str) -> str:
-    if name is None or name == "":
-        return role
-    actor = identifier(line, name, "name")
-    if len(actor) > NAME_CHARS_MAX:
-        raise line.fault(f"name has {len(actor)} characters, at most {NAME_CHARS_MAX} are allowed")
-    return actor
 
 
 # ---------------------------------------------------------------------------------------------- texts
@@ -244,25 +236,25 @@ def _function(line: Line, data: bytes, call_id: str | None) -> Statement:
     if given is None:
         raise line.fault("a call without arguments")
     call_id = _id_of_function(tool) if call_id is None else call_id
-    return call_of(line, call_id, tool, _input(line, line.as_it_stood(given)))
+    return call_of(line, call_id, tool, spelled_object(line, line.as_it_stood(given)))
 
 
-def _input(line: Line, arguments: bytes) -> bytes:
-    """Return arguments as the input of a call: the object that the string spells, byte for byte, else the string.
+def spelled_object(line: Line, text: bytes) -> bytes:
+    """Return the object that a string spells, byte for byte; where it spells none, what was given.
 
     So the string can be had again: an input that is an object is its text, an input that is a string is the string.
     A string is no object also where it repeats a name, since then its text says more than the object.
     """
-    if arguments[:1] != b'"':
-        return arguments
+    if text[:1] != b'"':
+        return text
     try:
-        spelled = Line(line.number, line.start, _STRING.decode(arguments).encode(), ended=False)
+        spelled = Line(line.number, line.start, _STRING.decode(text).encode(), ended=False)
         value = spelled.decode(_DICT)
         if spelled.data.count(b"{") + spelled.data.count(b"[") >= JSON_DEPTH_MAX:
             spelled.check_depth([value])
         spelled.check_names()
     except (msgspec.DecodeError, ImportFormatError, UnicodeError):
-        return arguments  # broken JSON of a model, or an unpaired surrogate
+        return text  # broken JSON of a model, or an unpaired surrogate
     return spelled.as_it_stood(spelled.data)
 
 

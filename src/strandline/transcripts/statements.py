@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Raw
 
-from strandline.limits import JSON_DEPTH_MAX
+from strandline.limits import JSON_DEPTH_MAX, NAME_CHARS_MAX
 from strandline.model.event import EventKind, Role
-from strandline.transcripts.lines import Line
+from strandline.transcripts.lines import Line, identifier
 
 ABSENT: Final = Raw(b"")
 NOTHING: Final = (b"", b"null")
@@ -55,6 +55,18 @@ class Heard:
     alone: bool = True  # the call of each result stands in the conversation; else it may stand in a log
 
 
+def actor_of(line: Line, value: object, name: str) -> str:
+    """Return a name that becomes an actor.
+
+    Raises:
+        ImportFormatError: it is missing, or too long.
+    """
+    actor = identifier(line, value, name)
+    if len(actor) > NAME_CHARS_MAX:
+        raise line.fault(f"{name} has {len(actor)} characters, at most {NAME_CHARS_MAX} are allowed")
+    return actor
+
+
 def read_record(line: Line) -> dict[str, object]:
     """Return the members of a record that can be told apart and stored.
 
@@ -80,6 +92,23 @@ def holds_text(line: Line, value: bytes | Raw, name: str) -> bool:
     if value[:1] != b'"':
         raise line.fault("content is neither a string nor a list" if name == "content" else f"{name} is no string")
     return bool(line.decode_part(value, _STRING).strip())
+
+
+def stored_text(line: Line, text: str, name: str) -> str:
+    """Return a text that is to be stored decoded.
+
+    Raises:
+        ImportFormatError: UTF-8 can't hold it.
+    """
+    if line.stand_ins is not None and line.stand_ins.stand_in(text):
+        raise line.fault(f"{name} holds an unpaired surrogate escape, which UTF-8 can't hold", line.stand_ins.first)
+    return text
+
+
+def unread_of(fields: Mapping[str, object], read: Container[str]) -> list[str]:
+    """Return how members are counted that hold something and become no event."""
+    unread = (name for name, value in fields.items() if name not in read and value not in (None, "", [], {}))
+    return [f"message.{name[:NAME_CHARS_MAX]}" for name in unread]
 
 
 def message_of(line: Line, text: bytes | Raw) -> Statement:

@@ -16,10 +16,12 @@ from strandline.transcripts.claude_code import ClaudeCodeReader
 from strandline.transcripts.conversations import ConversationReader
 from strandline.transcripts.detect import Detected, Format, detect_format
 from strandline.transcripts.document import read_document
+from strandline.transcripts.forms import FORMS
 from strandline.transcripts.jsonl import JsonlReader, read_event
 from strandline.transcripts.lines import Gap, Tally, read_lines
 from strandline.transcripts.openai import OPENAI
 
+_APPENDED: Final = ("jsonl", OPENAI.name)  # the formats that say what is new
 _IMPORT_HINT: Final = "`strandline import` takes it, and repeats nothing."
 
 
@@ -99,10 +101,10 @@ class Transcript:
         reader: ClaudeCodeReader | JsonlReader | ConversationReader
         if self.format == "claude_code":
             reader = ClaudeCodeReader(tally)
-        elif self.format == "openai":
-            reader = ConversationReader(OPENAI, tally, self._digest, split=self._split)
-        else:
+        elif self.format == "jsonl":
             reader = JsonlReader(self._digest)
+        else:
+            reader = ConversationReader(FORMS[self.format], tally, self._digest, split=self._split)
         for line in lines:
             try:
                 yield from reader.read(line)
@@ -153,12 +155,12 @@ def read_events(path: str | os.PathLike[str]) -> Iterator[NewEvent]:
 
     Raises:
         ImportFormatError: the file is damaged.
-        InvalidInputError: it is no file for an append: a session of Claude Code, or several conversations.
+        InvalidInputError: it is no file for an append: a whole session of a tool, or several conversations.
     """
     file, size_bytes = _regular_file(path)
     detected = detect_format(file, size_bytes)
-    if detected.format == "claude_code":
-        raise InvalidInputError("a Claude Code session can't be appended", hint=_IMPORT_HINT)
+    if detected.format not in _APPENDED:
+        raise InvalidInputError(f"a whole {detected.format} session can't be appended", hint=_IMPORT_HINT)
     tally = Tally()
     if detected.format == "jsonl":
         yield from (read_event(line) for line in read_lines(file, tally))
