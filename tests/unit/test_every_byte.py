@@ -18,6 +18,7 @@ from strandline.engine import search_index
 from strandline.engine.cases import open_case
 from strandline.engine.reading import find_view
 from strandline.model.case import CaseKind
+from strandline.model.erasure import Reader
 from strandline.model.ids import Scope
 from strandline.testing import ScriptedSummarizer
 from strandline.testing.conformance.stage import dump
@@ -76,6 +77,7 @@ def whole(tmp_path_factory):
         assert db.run_due(db.sweep()[0], worker="w1").result == "done"
         wf.compact_later(350, when_tokens=10_000, delay_s=60)
         index(wf, other)
+        read_outside(db, wf)
         assert db.verify().ok
         assert wf.context().generation == 4
     path = folder / "store.db"
@@ -121,6 +123,14 @@ def index(*workflows):
         patch.setattr(search_index, "SEARCH_CHUNK_EVENTS", 2)
         for wf in workflows:
             assert wf.search("vol-77aa")
+
+
+def read_outside(db, wf):
+    """Let two readers of the log say how far they are."""
+    with db.store.write(Scope(tenant="acme", workflow=wf.name)) as tx:
+        for name, seq in (("audit", 3), ("export", 5)):
+            tx.readers.put(Reader(name=name, seq=seq, finished=False, seen_us=1))
+        tx.log.set_head(replace(tx.log.head(), readers=2))
 
 
 def keep_foreign(db, wf):

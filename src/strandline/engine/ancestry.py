@@ -72,6 +72,7 @@ class ForkTransaction:
         self.cases = own.cases
         self.effects = own.effects
         self.permits = own.permits
+        self.readers = own.readers
         self.due = own.due
         self.relative = own.relative
 
@@ -86,6 +87,7 @@ class ForkLog:
         self.set_head = own.log.set_head
         self.abandon = own.log.abandon
         self.abandoned = own.log.abandoned
+        self.erase = own.log.erase
 
     def insert(self, events: Sequence[StoredEvent], *, may_wait: bool = False) -> None:
         """Add events whose keys neither the fork nor its past holds (I3)."""
@@ -133,6 +135,7 @@ class ForkRefs:
         self._own = own.refs
         self._past = past
         self.add = own.refs.add
+        self.erase = own.refs.erase
 
     def texts(self, ref_ids: Iterable[int]) -> dict[int, str]:
         """Return the text of each number, whoever gave it."""
@@ -250,6 +253,8 @@ class ForkSummaries:
         self.dropped_by = own.summaries.dropped_by
         self.add_foreign = own.summaries.add_foreign
         self.foreign = own.summaries.foreign
+        self.erase = own.summaries.erase
+        self.erase_foreign = own.summaries.erase_foreign
 
     def manifest(self, summary_no: int) -> list[ManifestEntry]:
         """Return the manifest, with the texts of the references that it inherited."""

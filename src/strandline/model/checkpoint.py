@@ -38,3 +38,9 @@ class Checkpoint:
     salt: bytes
     digest: bytes
     external: ExternalState | None = None  # then `state` is null
+    state_digest: bytes | None = None  # of an erased one, in place of state and salt (C31)
+
+    @property
+    def erased(self) -> bool:
+        """Whether an erasure took the state away."""
+        return self.state_digest is not None

@@ -23,6 +23,9 @@ class LineageKind(enum.StrEnum):
     ANSWER = "answer"  # of a case, other than a divergence
     ERASURE = "erasure"
     DEFINE = "define"  # a view came to be, or got other audiences
+    HOLD = "hold"  # a legal hold was set
+    RELEASE = "release"  # and lifted
+    RETENTION = "retention"  # a rule of the tenant for what is kept, and how long
 
 
 MOVES: Final = frozenset(
@@ -79,6 +82,7 @@ class WorkflowHead:
     permits: int = 0
     approval_uses: int = 0
     due_rows: int = 0
+    readers: int = 0
     parent: str | None = None  # the workflow that this one was forked from
     fork_seq: int = 0  # the last event that it shares with its parent
     fork_ref_id: int = 0  # the highest number of a reference that it shares

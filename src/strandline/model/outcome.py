@@ -203,3 +203,4 @@ class ForeignSummary:
     through_seq: int  # the events of the log that stood before it
     text: str
     detail: Mapping[str, object] = field(default_factory=dict)
+    erased: bool = False  # an erasure took the text away (C31)

@@ -30,3 +30,8 @@ class Segment:
     text_digest: bytes
     ref_ids: tuple[int, ...]  # references of covered events that stand verbatim in the text
     made_by: str  # attempt id
+
+    @property
+    def erased(self) -> bool:
+        """Whether an erasure took the text away: no salt is left to prove one by (C31)."""
+        return not self.salt

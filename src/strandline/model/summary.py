@@ -110,3 +110,8 @@ class Summary:
     dropped_count: int  # entries of the whole manifest after this summary
     manifest_digest: bytes  # over this summary's own changes of the manifest
     revision: int  # of the log when it was planned
+
+    @property
+    def erased(self) -> bool:
+        """Whether an erasure took anchors and ledger, or the text of a segment, away (C31)."""
+        return not self.salt or any(segment.erased for segment in self.segments)

@@ -2,7 +2,15 @@
 
 from strandline.ports.decisions import CaseFacet, EffectFacet, PermitFacet
 from strandline.ports.log import KeyTakenError, LogFacet, RefFacet, RegisterFacet, SearchFacet
-from strandline.ports.memory import CheckpointFacet, DueFacet, JobFacet, LineageFacet, SummaryFacet, ViewFacet
+from strandline.ports.memory import (
+    CheckpointFacet,
+    DueFacet,
+    JobFacet,
+    LineageFacet,
+    ReaderFacet,
+    SummaryFacet,
+    ViewFacet,
+)
 from strandline.ports.outside import (
     AsyncSummarizer,
     Clock,
@@ -32,6 +40,7 @@ __all__ = [
     "LineageFacet",
     "LogFacet",
     "PermitFacet",
+    "ReaderFacet",
     "RefFacet",
     "RegisterFacet",
     "SearchFacet",

@@ -49,6 +49,10 @@ class CaseFacet(Protocol):
         """Return the number of stored cases."""
         ...
 
+    def erase(self, case: Case) -> None:
+        """Replace a case that is there by one that says less (C31)."""
+        ...
+
 
 class EffectFacet(Protocol):
     """The ledger of effects; a family of forks shares that of its root (C22, C23)."""

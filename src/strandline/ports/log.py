@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from strandline.model.event import StoredEvent
@@ -55,6 +55,10 @@ class LogFacet(Protocol):
         """Return the ranges by branch."""
         ...
 
+    def erase(self, digests: Mapping[int, bytes]) -> None:
+        """Take body and salt of these events away, and keep the digest of each body in their place (I1, C31)."""
+        ...
+
 
 class RefFacet(Protocol):
     """The one table of reference texts, and the index of their sightings."""
@@ -80,6 +84,10 @@ class RefFacet(Protocol):
 
     def all_sightings(self) -> Iterator[tuple[int, int, bool]]:
         """Yield all (seq, ref_id, declared), in any order; for `verify`."""
+        ...
+
+    def erase(self, ref_ids: Collection[int]) -> None:
+        """Take the texts of these numbers away: they are found no more, and the numbers are not given again (C31)."""
         ...
 
     def all_texts(self) -> Iterator[tuple[int, str | None]]:

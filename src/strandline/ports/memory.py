@@ -8,7 +8,8 @@ from typing import Protocol
 from strandline.model.candidate import Attempt, AttemptState, Candidate, CandidateState
 from strandline.model.checkpoint import Checkpoint
 from strandline.model.due import DueCompaction
-from strandline.model.lineage import LineageEntry
+from strandline.model.erasure import Reader
+from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.outcome import ForeignSummary
 from strandline.model.summary import DroppedRef, ManifestEntry, Summary
 from strandline.model.view import ViewHead
@@ -79,6 +80,10 @@ class JobFacet(Protocol):
         """Yield every candidate; for `verify`."""
         ...
 
+    def erase(self, attempt: Attempt) -> None:
+        """Replace an attempt that is there by one that says less: without drafts, say (C31)."""
+        ...
+
 
 class SummaryFacet(Protocol):
     """Summaries, their segments, and the manifest as changes along the chain of bases."""
@@ -121,6 +126,16 @@ class SummaryFacet(Protocol):
         """Return the foreign summaries by through_seq."""
         ...
 
+    def erase(self, summary_nos: Collection[int], segment_ids: Collection[str]) -> None:
+        """Take away the anchors and ledgers of these summaries, and the texts of these segments, with their salts: the
+        digests stay, and tell nothing (C31).
+        """
+        ...
+
+    def erase_foreign(self, keys: Collection[str]) -> None:
+        """Take away the texts of these foreign summaries (C31)."""
+        ...
+
 
 class LineageFacet(Protocol):
     """The lineage of one workflow."""
@@ -161,6 +176,14 @@ class LineageFacet(Protocol):
         """
         ...
 
+    def of_kinds(self, kinds: Collection[LineageKind]) -> list[LineageEntry]:
+        """Return the entries of these kinds, in order; for kinds of which there are few."""
+        ...
+
+    def forks(self) -> list[str]:
+        """Return the names of the workflows that were forked from this one itself, sorted (C22)."""
+        ...
+
 
 class CheckpointFacet(Protocol):
     """Checkpoints."""
@@ -173,8 +196,28 @@ class CheckpointFacet(Protocol):
         """Return the checkpoint at this place of the lineage, or None."""
         ...
 
+    def erase(self, lineage_seq: int, state_digest: bytes) -> None:
+        """Take state and salt of a checkpoint away, and keep the digest of the state in their place (C31)."""
+        ...
+
     def all(self) -> Iterator[Checkpoint]:
         """Yield every checkpoint by lineage_seq; for `verify`."""
+        ...
+
+
+class ReaderFacet(Protocol):
+    """Readers of the log outside, and how far each has come: one row each, which is never deleted."""
+
+    def get(self, name: str) -> Reader | None:
+        """Return the reader, or None."""
+        ...
+
+    def put(self, reader: Reader) -> None:
+        """Insert or replace a reader."""
+        ...
+
+    def all(self) -> list[Reader]:
+        """Return the readers by name."""
         ...
 
 

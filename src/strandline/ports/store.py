@@ -10,7 +10,15 @@ from strandline.model.figures import StoreFigures
 from strandline.model.ids import Scope
 from strandline.ports.decisions import CaseFacet, EffectFacet, PermitFacet
 from strandline.ports.log import LogFacet, RefFacet, RegisterFacet, SearchFacet
-from strandline.ports.memory import CheckpointFacet, DueFacet, JobFacet, LineageFacet, SummaryFacet, ViewFacet
+from strandline.ports.memory import (
+    CheckpointFacet,
+    DueFacet,
+    JobFacet,
+    LineageFacet,
+    ReaderFacet,
+    SummaryFacet,
+    ViewFacet,
+)
 from strandline.ports.outside import Clock
 
 
@@ -77,6 +85,11 @@ class Transaction(Protocol):
     @property
     def permits(self) -> PermitFacet:
         """Permits."""
+        ...
+
+    @property
+    def readers(self) -> ReaderFacet:
+        """Readers of the log outside."""
         ...
 
     @property

@@ -51,6 +51,10 @@ class MemoryCases(Facet):
     def count(self) -> int:
         return len(self._tables.cases.all(self._moment))
 
+    def erase(self, case: Case) -> None:
+        self._tables.cases.expect(self._moment, case.case_id)
+        self._tables.cases.put(self._moment, case.case_id, detached(case))
+
     def all(self) -> Iterator[Case]:
         cases = self._tables.cases.all(self._moment)
         return iter(sorted(map(detached, cases), key=lambda case: (case.opened_us, case.case_id)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from strandline.codec import EMPTY_CHAIN
@@ -56,6 +56,11 @@ class MemoryLog(Facet):
     def abandoned(self) -> list[AbandonedRange]:
         return self._tables.abandoned.all(self._moment)
 
+    def erase(self, digests: Mapping[int, bytes]) -> None:
+        for seq, digest in digests.items():
+            event = self._tables.events.expect(self._moment, seq)
+            self._tables.events.put(self._moment, seq, event._replace(body=None, salt=None, body_digest=digest))
+
 
 class MemoryRefs(Facet):
     """`ports.RefFacet` in memory."""
@@ -68,10 +73,15 @@ class MemoryRefs(Facet):
 
     def texts(self, ref_ids: Iterable[int]) -> dict[int, str]:
         rows = (self._tables.refs.get(self._moment, ref_id) for ref_id in ref_ids)
-        return dict(row for row in rows if row is not None)
+        return {row[0]: row[1] for row in rows if row is not None and row[1] is not None}
 
     def find(self, texts: Sequence[str]) -> dict[str, int]:
-        return {text: ref_id for text in texts for ref_id, _ in self._tables.refs.newest(self._moment, "text", text)}
+        newest = ((text, self._tables.refs.newest(self._moment, "text", text)) for text in texts)
+        return {text: ref_id for text, rows in newest for ref_id, held in rows if held == text}  # not if erased
+
+    def erase(self, ref_ids: Collection[int]) -> None:
+        for ref_id in ref_ids:
+            self._tables.refs.put(self._moment, ref_id, (ref_id, None))
 
     def sightings(self, ref_id: int, through_seq: int, limit: int) -> list[tuple[int, bool]]:
         rows = self._tables.sightings.newest(self._moment, "ref", ref_id, (through_seq, ref_id), limit)

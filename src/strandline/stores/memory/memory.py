@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from strandline.errors import CorruptRecordError, InvalidInputError
 from strandline.model.candidate import Attempt, AttemptState, Candidate, CandidateState
 from strandline.model.checkpoint import Checkpoint
+from strandline.model.erasure import Reader
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.outcome import ForeignSummary
 from strandline.model.segment import Segment
@@ -16,8 +17,8 @@ from strandline.model.view import ViewHead
 from strandline.stores.memory.decisions import MemoryCases
 from strandline.stores.memory.detached import ADDED, detached
 from strandline.stores.memory.log import MemoryRefs
-from strandline.stores.memory.schema import Facet
-from strandline.stores.memory.tables import ONLY
+from strandline.stores.memory.schema import Facet, Tables
+from strandline.stores.memory.tables import ONLY, Moment
 
 
 class MemoryViews(Facet):
@@ -98,6 +99,10 @@ class MemoryJobs(Facet):
     def all_candidates(self) -> Iterator[Candidate]:
         return iter(self._tables.candidates.all(self._moment))
 
+    def erase(self, attempt: Attempt) -> None:
+        self._tables.attempts.expect(self._moment, attempt.attempt_id)
+        self._tables.attempts.put(self._moment, attempt.attempt_id, attempt)
+
 
 class MemorySummaries(Facet):
     """`ports.SummaryFacet` in memory."""
@@ -107,21 +112,26 @@ class MemorySummaries(Facet):
             raise InvalidInputError(f"summary {summary.summary_no} can't be built on {summary.base_no}")
         if self.by_id(summary.summary_id):
             raise CorruptRecordError(ADDED, place=f"summary {summary.summary_id!r}")
-        segments = tuple(self._kept(segment) for segment in summary.segments)
+        segments = tuple(self._added(segment) for segment in summary.segments)
         self._tables.summaries.add(self._moment, summary.summary_no, replace(summary, segments=segments))
         self._tables.changes.add(self._moment, summary.summary_no, {change.ref_id: change for change in dropped})
 
-    def _kept(self, segment: Segment) -> Segment:
-        known = self._tables.segments.get(self._moment, segment.head.segment_id)
-        if known is None:
+    def _added(self, segment: Segment) -> Segment:
+        if self._tables.segments.get(self._moment, segment.head.segment_id) is None:
             self._tables.segments.put(self._moment, segment.head.segment_id, segment)
-        return known or segment
+        return self._kept(segment)
+
+    def _kept(self, segment: Segment) -> Segment:
+        """Return the segment as it is stored: several summaries share one, and an erasure changes it for all."""
+        return self._tables.segments.get(self._moment, segment.head.segment_id) or segment
 
     def get(self, summary_no: int, *, texts_only: bool = False) -> Summary | None:
-        return self._tables.summaries.get(self._moment, summary_no)
+        summary = self._tables.summaries.get(self._moment, summary_no)
+        return summary and replace(summary, segments=tuple(map(self._kept, summary.segments)))
 
     def by_id(self, summary_id: str) -> Summary | None:
-        return next(iter(self._tables.summaries.newest(self._moment, "summary_id", summary_id)), None)
+        found = self._tables.summaries.newest(self._moment, "summary_id", summary_id)
+        return self.get(found[0].summary_no) if found else None
 
     def changes(self, summary_no: int) -> list[DroppedRef]:
         return [change for _, change in sorted(self._changes(summary_no).items())]
@@ -173,9 +183,27 @@ class MemorySummaries(Facet):
     def foreign(self) -> list[ForeignSummary]:
         return sorted(map(detached, self._tables.foreign.all(self._moment)), key=lambda summary: summary.through_seq)
 
+    def erase(self, summary_nos: Collection[int], segment_ids: Collection[str]) -> None:
+        for number in summary_nos:
+            summary = self._tables.summaries.expect(self._moment, number)
+            nothing = replace(summary, anchors=(), ledger=(), anchors_text="", ledger_text="", salt=b"")
+            self._tables.summaries.put(self._moment, number, nothing)
+        for segment_id in segment_ids:
+            segment = self._tables.segments.expect(self._moment, segment_id)
+            self._tables.segments.put(self._moment, segment_id, replace(segment, text="", salt=b""))
+
+    def erase_foreign(self, keys: Collection[str]) -> None:
+        for key in keys:
+            summary = self._tables.foreign.expect(self._moment, key)
+            self._tables.foreign.put(self._moment, key, replace(summary, text="", erased=True))
+
 
 class MemoryLineage(Facet):
-    """`ports.LineageFacet` in memory."""
+    """`ports.LineageFacet` in memory. `forks` gives the workflows that were forked from this one."""
+
+    def __init__(self, tables: Tables, moment: Moment, forks: Callable[[], list[str]]) -> None:
+        super().__init__(tables, moment)
+        self._forks = forks
 
     def add(self, entry: LineageEntry) -> None:
         if self.by_op_key(entry.op_key):
@@ -208,6 +236,13 @@ class MemoryLineage(Facet):
         later = (entry for entry in restores if entry.lineage_seq > lineage_seq)
         return any(entry.restored_seq is not None and entry.restored_seq < lineage_seq for entry in later)
 
+    def of_kinds(self, kinds: Collection[LineageKind]) -> list[LineageEntry]:
+        found = (self._tables.lineage.newest(self._moment, "kind", kind, limit=None) for kind in kinds)
+        return sorted((detached(entry) for some in found for entry in some), key=lambda entry: entry.lineage_seq)
+
+    def forks(self) -> list[str]:
+        return self._forks()
+
 
 class MemoryCheckpoints(Facet):
     """`ports.CheckpointFacet` in memory."""
@@ -220,3 +255,21 @@ class MemoryCheckpoints(Facet):
 
     def all(self) -> Iterator[Checkpoint]:
         return iter(self._tables.checkpoints.all(self._moment))
+
+    def erase(self, lineage_seq: int, state_digest: bytes) -> None:
+        made = self._tables.checkpoints.expect(self._moment, lineage_seq)
+        nothing = replace(made, state=b"", salt=b"", state_digest=state_digest)
+        self._tables.checkpoints.put(self._moment, lineage_seq, nothing)
+
+
+class MemoryReaders(Facet):
+    """`ports.ReaderFacet` in memory."""
+
+    def get(self, name: str) -> Reader | None:
+        return self._tables.readers.get(self._moment, name)
+
+    def put(self, reader: Reader) -> None:
+        self._tables.readers.put(self._moment, reader.name, reader)
+
+    def all(self) -> list[Reader]:
+        return self._tables.readers.all(self._moment)

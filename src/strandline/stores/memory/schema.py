@@ -8,6 +8,7 @@ from strandline.model.case import Case
 from strandline.model.checkpoint import Checkpoint
 from strandline.model.due import DueCompaction
 from strandline.model.effect import Effect
+from strandline.model.erasure import Reader
 from strandline.model.event import StoredEvent
 from strandline.model.lineage import AbandonedRange, LineageEntry, LineageKind, WorkflowHead
 from strandline.model.outcome import ForeignSummary
@@ -29,7 +30,7 @@ class Tables:
         self.head: Table[int, WorkflowHead] = Table("workflow")
         self.event_count: Table[int, int] = Table("event_count")
         self.events: Table[int, StoredEvent] = Table("event", log=lambda event: ONLY, by_key=lambda event: event.key)
-        self.refs: Table[int, tuple[int, str]] = Table("ref", text=lambda row: row[1])
+        self.refs: Table[int, tuple[int, str | None]] = Table("ref", text=lambda row: row[1])
         self.sightings: Table[tuple[int, int], tuple[int, int, bool]] = Table("event_ref", ref=lambda row: row[1])
         self.facts: Table[tuple[int, int], Fact] = Table(
             "register_fact", about=lambda fact: (fact.key.kind, fact.key.subject)
@@ -54,6 +55,7 @@ class Tables:
             restored=lambda entry: entry.name if entry.kind in _GONE_BACK else None,
             recovered=lambda entry: ONLY if entry.name is not None and entry.kind in _RECOVERIES else None,
             moved=lambda entry: (entry.view, entry.generation) if entry.kind not in _NO_MOVES else None,
+            kind=lambda entry: entry.kind,
         )
         self.checkpoints: Table[int, Checkpoint] = Table("checkpoint")
         self.abandoned: Table[int, AbandonedRange] = Table("abandoned_range")
@@ -67,6 +69,7 @@ class Tables:
         self.permits: Table[str, Permit] = Table("permit")
         self.approval_uses: Table[tuple[str, int], tuple[str, int, str]] = Table("approval_use")
         self.due: Table[str, DueCompaction] = Table("due_compaction")
+        self.readers: Table[str, Reader] = Table("reader_watermark")
 
 
 class Facet:

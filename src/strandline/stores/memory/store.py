@@ -13,6 +13,7 @@ from strandline.limits import STORE_BUSY_TIMEOUT_S
 from strandline.model.due import DueCompaction, DueKey
 from strandline.model.figures import StoreFigures, fold_figures
 from strandline.model.ids import Scope
+from strandline.model.lineage import WorkflowHead
 from strandline.ports import Transaction
 from strandline.stores.memory.decisions import MemoryCases, MemoryEffects, MemoryPermits
 from strandline.stores.memory.due import MemoryDue, sweep
@@ -22,23 +23,25 @@ from strandline.stores.memory.memory import (
     MemoryCheckpoints,
     MemoryJobs,
     MemoryLineage,
+    MemoryReaders,
     MemorySummaries,
     MemoryViews,
 )
 from strandline.stores.memory.schema import Tables
 from strandline.stores.memory.search import MemorySearch
-from strandline.stores.memory.tables import History, Moment
+from strandline.stores.memory.tables import ONLY, History, Moment
 
 DIGEST_KEY_BYTES: Final = 32
 
 
 Begin = Callable[[str, bool], tuple[Tables, Moment]]
 Others = Callable[[str], Iterator[DueCompaction]]
+Forks = Callable[[str], list[str]]
 
 
 class MemoryTransaction:
     """`ports.Transaction` over the tables of one workflow, at one moment. `begin` opens those of a relative, `others`
-    gives the due compactions of the tenant's other workflows.
+    gives the due compactions of the tenant's other workflows, and `forks` the names of those that were forked from one.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class MemoryTransaction:
         workflow: str,
         begin: Begin,
         others: Others,
+        forks: Forks,
         relatives: dict[str, MemoryTransaction],
         *,
         locked: bool = True,
@@ -58,14 +62,16 @@ class MemoryTransaction:
         self.views = MemoryViews(tables, moment)
         self.jobs = MemoryJobs(tables, moment)
         self.summaries = MemorySummaries(tables, moment)
-        self.lineage = MemoryLineage(tables, moment)
+        self.lineage = MemoryLineage(tables, moment, lambda: forks(workflow))
         self.checkpoints = MemoryCheckpoints(tables, moment)
         self.cases = MemoryCases(tables, moment)
         self.effects = MemoryEffects(tables, moment)
         self.permits = MemoryPermits(tables, moment)
+        self.readers = MemoryReaders(tables, moment)
         self.due = MemoryDue(tables, moment, lambda: others(workflow))
         self._begin = begin
         self._others = others
+        self._forks = forks
         self._relatives = relatives
         self._locked = locked
         relatives[workflow] = self
@@ -73,7 +79,7 @@ class MemoryTransaction:
     def relative(self, workflow: str, *, locked: bool = False) -> MemoryTransaction:
         found = self._relatives.get(workflow)
         if found is None or (locked and not found._locked):
-            found = MemoryTransaction(workflow, self._begin, self._others, self._relatives, locked=locked)
+            found = MemoryTransaction(workflow, self._begin, self._others, self._forks, self._relatives, locked=locked)
         return found
 
 
@@ -115,7 +121,7 @@ class MemoryStore:
             def begin(name: str, _: bool) -> tuple[Tables, Moment]:
                 return self._snapshot(replace(scope, workflow=name), stack)
 
-            yield MemoryTransaction(scope.workflow, begin, self._due_beside(scope.tenant), {})
+            yield self._transaction(scope, begin)
 
     @contextmanager
     def write(self, scope: Scope, *, joins: bool = True) -> Iterator[Transaction]:
@@ -127,7 +133,11 @@ class MemoryStore:
                 workflow = stack.enter_context(self._locked(replace(scope, workflow=name)))
                 return workflow.tables, stack.enter_context(self._writing(workflow.history))
 
-            yield MemoryTransaction(scope.workflow, begin, self._due_beside(scope.tenant), {})
+            yield self._transaction(scope, begin)
+
+    def _transaction(self, scope: Scope, begin: Begin) -> MemoryTransaction:
+        others, forks = self._due_beside(scope.tenant), self._forks_in(scope.tenant)
+        return MemoryTransaction(scope.workflow, begin, others, forks, {})
 
     def _snapshot(self, scope: Scope, stack: ExitStack) -> tuple[Tables, Moment]:
         workflow = self._open_workflows().get(scope) or _Workflow()
@@ -178,6 +188,22 @@ class MemoryStore:
             return (row for scope, row in self._all_due(tenant) if scope.workflow != workflow)
 
         return others
+
+    def _forks_in(self, tenant: str) -> Forks:
+        def forks(workflow: str) -> list[str]:
+            heads = ((scope, self._head(scope)) for scope in self.scopes(tenant))
+            return [scope.workflow for scope, head in heads if head is not None and head.parent == workflow]
+
+        return forks
+
+    def _head(self, scope: Scope) -> WorkflowHead | None:
+        """Return the committed head row."""
+        workflow = self._open_workflows()[scope]
+        moment = workflow.history.begin_read()
+        try:
+            return workflow.tables.head.get(moment, ONLY)
+        finally:
+            workflow.history.end_read(moment)
 
     def _all_due(self, tenant: str | None = None) -> Iterator[tuple[Scope, DueCompaction]]:
         """Yield what is committed."""

@@ -48,6 +48,10 @@ class SqlCases:
         count: int = self._session.rows("count_cases")[0][0]
         return count
 
+    def erase(self, case: Case) -> None:
+        row = self._row(case)
+        self._session.send("erase_case", **{name: row[name] for name in ("case_id", "record", "row_digest")})
+
     def _first(self, rows: list[Row]) -> Case | None:
         return self._to_case(rows[0]) if rows else None
 

@@ -86,6 +86,11 @@ class SqlJobs:
             del row[fixed]
         return self._session.run("settle_attempt", **row, owner_fence=fence, expected=expected.value) == 1
 
+    def erase(self, attempt: Attempt) -> None:
+        row = self._attempt_row(attempt)
+        kept = ("attempt_id", "failure_text", "drafts", "verdict", "row_digest")
+        self._session.send("erase_attempt", **{name: row[name] for name in kept})
+
     def _attempt_row(self, attempt: Attempt) -> dict[str, object]:
         row: dict[str, object] = {
             "attempt_id": attempt.attempt_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from strandline.codec import fold, pack, unfold, unpack
@@ -59,6 +59,13 @@ class SqlLineage:
     def left_by_restore(self, name: str, lineage_seq: int) -> bool:
         return bool(self._session.rows("left_by_restore", name=name, lineage_seq=lineage_seq))
 
+    def of_kinds(self, kinds: Collection[LineageKind]) -> list[LineageEntry]:
+        found = (self._session.rows("lineage_of_kind", kind=kind.value) for kind in kinds)
+        return sorted((_to_entry(row) for rows in found for row in rows), key=lambda entry: entry.lineage_seq)
+
+    def forks(self) -> list[str]:
+        return [name for (name,) in self._session.rows("forks")]
+
 
 def _to_entry(row: Row) -> LineageEntry:
     lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain = row
@@ -109,6 +116,9 @@ class SqlCheckpoints:
             digest=checkpoint.digest,
         )
 
+    def erase(self, lineage_seq: int, state_digest: bytes) -> None:
+        self._session.send("erase_checkpoint", lineage_seq=lineage_seq, state_digest=state_digest)
+
     def get(self, lineage_seq: int) -> Checkpoint | None:
         rows = self._session.rows("checkpoint", lineage_seq=lineage_seq)
         return _to_checkpoint(rows[0]) if rows else None
@@ -119,7 +129,8 @@ class SqlCheckpoints:
 
 
 def _to_checkpoint(row: Row) -> Checkpoint:
-    (name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, external, digest) = row
+    (name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, external) = row[:11]
+    digest, state_digest = row[11:]
     place = f"checkpoint {lineage_seq}"
     return Checkpoint(
         name=name,
@@ -130,8 +141,9 @@ def _to_checkpoint(row: Row) -> Checkpoint:
         context_free=bool(context_free),
         in_flight=bool(in_flight),
         views=unpack(views, tuple[CheckpointView, ...], place),
-        state=unfold(state, place),
-        salt=salt,
+        state=b"" if state is None else unfold(state, place),
+        salt=salt or b"",
         digest=digest,
         external=None if external is None else unpack(external, ExternalState, place),
+        state_digest=state_digest,
     )

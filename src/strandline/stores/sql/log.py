@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from typing import Final
@@ -123,6 +123,10 @@ class SqlLog:
     def count(self) -> int:
         count: int = self._session.rows("count_events")[0][0]
         return count
+
+    def erase(self, digests: Mapping[int, bytes]) -> None:
+        for seq, digest in digests.items():
+            self._session.send("erase_event", seq=seq, codec=PLAIN, body_digest=digest)
 
 
 def _branch_of(ranges: Sequence[AbandonedRange], seq: int) -> int | None:

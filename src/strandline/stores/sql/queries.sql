@@ -15,9 +15,9 @@ SELECT workflow_id FROM workflow WHERE tenant_id = :tenant_id AND name = :name
 
 -- name: add_workflow
 INSERT INTO workflow (tenant_id, name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id,
-    live_events, facts, attempts, foreign_summaries, epoch, cases, effects, permits, approval_uses, due_rows, parent,
-    fork_seq, fork_ref_id, row_digest)
-VALUES (:tenant_id, :name, 0, :chain, 0, :chain, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, :row_digest)
+    live_events, facts, attempts, foreign_summaries, epoch, cases, effects, permits, approval_uses, due_rows, readers,
+    parent, fork_seq, fork_ref_id, row_digest)
+VALUES (:tenant_id, :name, 0, :chain, 0, :chain, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, :row_digest)
 ON CONFLICT (tenant_id, name) DO NOTHING
 
 -- name: scopes
@@ -27,16 +27,16 @@ ORDER BY t.name, w.name
 
 -- name: head
 SELECT name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id, live_events, facts, attempts,
-    foreign_summaries, epoch, cases, effects, permits, approval_uses, due_rows, parent, fork_seq, fork_ref_id,
-    row_digest
+    foreign_summaries, epoch, cases, effects, permits, approval_uses, due_rows, readers, parent, fork_seq,
+    fork_ref_id, row_digest
 FROM workflow WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
 -- name: set_head
 UPDATE workflow SET revision = :revision, chain = :chain, lineage_seq = :lineage_seq, lineage_chain = :lineage_chain,
     branch = :branch, summary_no = :summary_no, ref_id = :ref_id, live_events = :live_events, facts = :facts,
     attempts = :attempts, foreign_summaries = :foreign_summaries, epoch = :epoch, cases = :cases, effects = :effects,
-    permits = :permits, approval_uses = :approval_uses, due_rows = :due_rows, parent = :parent, fork_seq = :fork_seq,
-    fork_ref_id = :fork_ref_id, row_digest = :row_digest
+    permits = :permits, approval_uses = :approval_uses, due_rows = :due_rows, readers = :readers, parent = :parent,
+    fork_seq = :fork_seq, fork_ref_id = :fork_ref_id, row_digest = :row_digest
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
 -- ------------------------------------------------------------------------------------------ log
@@ -75,6 +75,11 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND seq BETWEEN :fro
 SELECT branch, from_seq, through_seq, row_digest FROM abandoned_range
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY branch
 
+-- The trigger lets nothing else of an event be changed (I1, C31).
+-- name: erase_event
+UPDATE event SET codec = :codec, body = NULL, salt = NULL, body_digest = :body_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND seq = :seq AND body IS NOT NULL
+
 -- name: count_events
 SELECT count(*) FROM event WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
@@ -93,6 +98,14 @@ ORDER BY first_id DESC LIMIT 1
 -- name: all_ref_blocks
 SELECT first_id, texts, sightings, row_digest FROM ref_block
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY first_id
+
+-- name: erase_ref_block
+UPDATE ref_block SET texts = :texts, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND first_id = :first_id
+
+-- name: drop_ref_key
+DELETE FROM ref_key
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND digest = :digest AND ref_id = :ref_id
 
 -- name: add_ref_key
 INSERT INTO ref_key (tenant_id, workflow_id, digest, ref_id, proof)
@@ -318,6 +331,11 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND attempt_id = :at
     AND fence = :owner_fence AND state = :expected
     AND (draft_digest IS NULL OR draft_digest = :draft_digest)
 
+-- What it drafted, was told and failed with may quote what is erased (C31).
+-- name: erase_attempt
+UPDATE attempt SET failure_text = :failure_text, drafts = :drafts, verdict = :verdict, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND attempt_id = :attempt_id
+
 -- ------------------------------------------------------------------------------------------ segments, summaries
 
 -- name: add_segment
@@ -353,6 +371,15 @@ SELECT segment_id, from_seq, through_seq, event_count, level, depth, tokens, sou
     text_digest, ref_ids, made_by, row_digest
 FROM segment WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND segment_id = :segment_id
 
+-- name: erase_segment
+UPDATE segment SET text = NULL, salt = NULL, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND segment_id = :segment_id
+
+-- name: erase_summary
+UPDATE summary SET anchors = NULL, ledger = NULL, anchors_text = NULL, ledger_text = NULL, salt = NULL,
+    row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summary_no = :summary_no
+
 -- name: add_changes
 INSERT INTO dropped_ref (tenant_id, workflow_id, summary_no, base_no, generation, changes, row_digest)
 VALUES (:tenant_id, :workflow_id, :summary_no, :base_no, :generation, :changes, :row_digest)
@@ -369,6 +396,10 @@ ON CONFLICT (tenant_id, workflow_id, key) DO NOTHING
 -- name: foreign
 SELECT key, through_seq, text, detail, row_digest FROM foreign_summary
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY through_seq, key
+
+-- name: erase_foreign
+UPDATE foreign_summary SET text = NULL, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND key = :key
 
 -- ------------------------------------------------------------------------------------------ lineage, checkpoints
 
@@ -410,6 +441,15 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name
     AND kind IN ('restore', 'rewind') AND lineage_seq > :lineage_seq AND restored_seq < :lineage_seq
 LIMIT 1
 
+-- name: lineage_of_kind
+SELECT lineage_seq, kind, op_key, revision, at_us, view, generation, name, restored_seq, record, chain
+FROM lineage WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND kind = :kind AND kind <> 'checkpoint'
+ORDER BY lineage_seq
+
+-- name: forks
+SELECT f.name FROM workflow w JOIN workflow f ON f.tenant_id = w.tenant_id AND f.parent = w.name
+WHERE w.tenant_id = :tenant_id AND w.workflow_id = :workflow_id ORDER BY f.name
+
 -- name: add_checkpoint
 INSERT INTO checkpoint (tenant_id, workflow_id, lineage_seq, name, turn, revision, branch, context_free, in_flight,
     views, state, salt, external, digest)
@@ -424,13 +464,19 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name AND
 ORDER BY lineage_seq DESC LIMIT 1
 
 -- name: checkpoint
-SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, external, digest
+SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, external, digest,
+    state_digest
 FROM checkpoint
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND lineage_seq = :lineage_seq
 
 -- name: all_checkpoints
-SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, external, digest
+SELECT name, lineage_seq, turn, revision, branch, context_free, in_flight, views, state, salt, external, digest,
+    state_digest
 FROM checkpoint WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY lineage_seq
+
+-- name: erase_checkpoint
+UPDATE checkpoint SET state = NULL, salt = NULL, state_digest = :state_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND lineage_seq = :lineage_seq
 
 -- ------------------------------------------------------------------------------------------ cases
 
@@ -444,6 +490,10 @@ VALUES (:tenant_id, :workflow_id, :case_id, :identity, :kind, :state, :blocking,
 -- name: settle_case
 UPDATE case_file SET state = :state, record = :record, row_digest = :row_digest
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND case_id = :case_id AND state = 'open'
+
+-- name: erase_case
+UPDATE case_file SET record = :record, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND case_id = :case_id
 
 -- name: case
 SELECT case_id, identity, kind, state, blocking, view, summary_no, opened_us, record, row_digest
@@ -623,6 +673,22 @@ SELECT d.tenant_id, t.name, w.name, d.view, d.priority, d.due_us FROM (
 ) d
 JOIN tenant t ON t.tenant_id = d.tenant_id
 JOIN workflow w ON w.tenant_id = d.tenant_id AND w.workflow_id = d.workflow_id
+
+-- ------------------------------------------------------------------------------------------ readers
+
+-- name: reader
+SELECT name, seq, finished, seen_us, row_digest FROM reader_watermark
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name
+
+-- name: all_readers
+SELECT name, seq, finished, seen_us, row_digest FROM reader_watermark
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY name
+
+-- name: set_reader
+INSERT INTO reader_watermark (tenant_id, workflow_id, name, seq, finished, seen_us, row_digest)
+VALUES (:tenant_id, :workflow_id, :name, :seq, :finished, :seen_us, :row_digest)
+ON CONFLICT (tenant_id, workflow_id, name) DO UPDATE SET seq = excluded.seq, finished = excluded.finished,
+    seen_us = excluded.seen_us, row_digest = excluded.row_digest
 
 -- ------------------------------------------------------------------------------------------ figures
 

@@ -7,7 +7,7 @@ later gets a row per batch. Seqs are kept as varints of 2·(seq − the one befo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Final
@@ -65,6 +65,21 @@ class SqlRefs:
             if not first_id <= ref_id < first_id + len(texts)
         ]
         self._session.run_many("add_sighting", again)
+
+    def erase(self, ref_ids: Collection[int]) -> None:
+        waiting = sorted(set(ref_ids))
+        while waiting:
+            (row,) = self._session.rows("ref_block_of", ref_id=waiting[0])
+            block, sightings = self._to_block(row), row[2]
+            inside, waiting = [r for r in waiting if r < block.end], [r for r in waiting if r >= block.end]
+            for ref_id in inside:
+                place = ref_id - block.first_id
+                text, block.texts[place] = block.texts[place], None
+                if text is not None:
+                    self._session.send("drop_ref_key", digest=self._digest(text), ref_id=ref_id)
+            values = (block.first_id, fold(pack(block.texts)), sightings)
+            digest = seal(self._session, "ref_block", values)
+            self._session.send("erase_ref_block", first_id=block.first_id, texts=values[1], row_digest=digest)
 
     # ------------------------------------------------------------------------------------------ texts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from strandline.codec import decode_json, encode_json, fold, pack, unfold, unpack
 from strandline.errors import CorruptRecordError
@@ -13,6 +14,10 @@ from strandline.model.summary import Anchor, DroppedRef, LedgerEntry, ManifestEn
 from strandline.stores.sql.manifest import decode_changes, encode_changes
 from strandline.stores.sql.refs import SqlRefs
 from strandline.stores.sql.session import Row, Session, check_seal, seal
+
+_TEXT: Final = 9  # places in the rows of `segment` and `summary`: text, salt; anchors, ledger and their texts; salt
+_ANCHORS: Final = 13
+_SUMMARY_SALT: Final = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +143,32 @@ class SqlSummaries:
                 ForeignSummary(
                     key=key,
                     through_seq=through_seq,
-                    text=unfold(text, place).decode(),
+                    text=_text(text, place),
                     detail=decode_json(detail, place),
+                    erased=text is None,
                 )
             )
         return found
+
+    def erase(self, summary_nos: Collection[int], segment_ids: Collection[str]) -> None:
+        for number in summary_nos:
+            values = list(self._session.rows("summary", summary_no=number)[0][:-1])
+            values[_ANCHORS : _ANCHORS + 4] = [None] * 4
+            values[_SUMMARY_SALT] = None
+            digest = seal(self._session, "summary", values)
+            self._session.send("erase_summary", summary_no=number, row_digest=digest)
+        for segment_id in segment_ids:
+            values = list(self._session.rows("segment", segment_id=segment_id)[0][:-1])
+            values[_TEXT : _TEXT + 2] = [None] * 2
+            digest = seal(self._session, "segment", values)
+            self._session.send("erase_segment", segment_id=segment_id, row_digest=digest)
+
+    def erase_foreign(self, keys: Collection[str]) -> None:
+        for row in self._session.rows("foreign"):
+            key, through_seq, _, detail, _ = row
+            if key in keys:
+                digest = seal(self._session, "foreign_summary", (key, through_seq, None, detail))
+                self._session.send("erase_foreign", key=key, row_digest=digest)
 
     def _segment_row(self, segment: Segment) -> dict[str, object]:
         head = segment.head
@@ -187,8 +213,8 @@ class SqlSummaries:
             ),
             event_count=event_count,
             source_digest=source_digest,
-            text=unfold(text, place).decode(),
-            salt=salt,
+            text=_text(text, place),
+            salt=salt or b"",
             text_digest=text_digest,
             ref_ids=() if texts_only else unpack(unfold(ref_ids, place), tuple[int, ...], place),
             made_by=made_by,
@@ -228,7 +254,7 @@ class SqlSummaries:
         (depth, tokens, counter, segments, anchors, ledger, anchors_text, ledger_text, ref_ids) = row[9:18]
         (salt, text_digest, refs_seen, dropped_count, manifest_digest, revision, _) = row[18:]
         check_seal(self._session, "summary", row, summary_no)
-        place = f"summary {summary_no}"
+        place, erased = f"summary {summary_no}", salt is None
         return Summary(
             summary_no=summary_no,
             summary_id=summary_id,
@@ -246,15 +272,20 @@ class SqlSummaries:
                 self._segment(segment_id, texts_only=texts_only)
                 for segment_id in unpack(unfold(segments, place), list[str], place)
             ),
-            anchors=() if texts_only else unpack(unfold(anchors, place), tuple[Anchor, ...], place),
-            ledger=() if texts_only else unpack(unfold(ledger, place), tuple[LedgerEntry, ...], place),
-            anchors_text=unfold(anchors_text, place).decode(),
-            ledger_text=unfold(ledger_text, place).decode(),
+            anchors=() if texts_only or erased else unpack(unfold(anchors, place), tuple[Anchor, ...], place),
+            ledger=() if texts_only or erased else unpack(unfold(ledger, place), tuple[LedgerEntry, ...], place),
+            anchors_text=_text(anchors_text, place),
+            ledger_text=_text(ledger_text, place),
             ref_ids=() if texts_only else unpack(unfold(ref_ids, place), tuple[int, ...], place),
-            salt=salt,
+            salt=salt or b"",
             text_digest=text_digest,
             refs_seen=refs_seen,
             dropped_count=dropped_count,
             manifest_digest=manifest_digest,
             revision=revision,
         )
+
+
+def _text(folded: bytes | None, place: str) -> str:
+    """Return a text as it was; "" once it is erased."""
+    return "" if folded is None else unfold(folded, place).decode()

@@ -9,6 +9,7 @@ from strandline.stores.sql.effects import SqlEffects, SqlPermits
 from strandline.stores.sql.jobs import SqlJobs
 from strandline.stores.sql.lineage import SqlCheckpoints, SqlLineage
 from strandline.stores.sql.log import SqlLog
+from strandline.stores.sql.readers import SqlReaders
 from strandline.stores.sql.refs import SqlRefs
 from strandline.stores.sql.register import SqlRegister
 from strandline.stores.sql.search import SqlSearch
@@ -33,6 +34,7 @@ class SqlTransaction:
         self.cases = SqlCases(session)
         self.effects = SqlEffects(session)
         self.permits = SqlPermits(session)
+        self.readers = SqlReaders(session)
         self.due = SqlDue(session)
         self._session = session
         self._tenant = scope.tenant

@@ -40,6 +40,7 @@ class Table:
     stamp: tuple[str, ...] = ("row_digest",)  # differ where a row does
     change: Change = Change.FOLLOWS
     fixed: bool = False  # the first of the stamp is never another one: else it is another log
+    shrinks: bool = False  # an erasure takes rows away; else one that the target alone holds is not the source's
     updates: tuple[tuple[int, tuple[str, ...]], ...] = ()  # columns that one statement may change, by place in stamp
 
     @cache  # noqa: B019  there are as many as tables
@@ -77,6 +78,12 @@ def filled(tables: tuple[Table, ...]) -> str:
 
 
 @cache
+def delete(table: str, key: tuple[str, ...]) -> str:
+    """Return the statement that takes a row away."""
+    return f"DELETE FROM {table} WHERE {BOUND}{_named(key)}"  # noqa: S608
+
+
+@cache
 def insert(table: str, columns: tuple[str, ...]) -> str:
     """Return the statement that adds a row."""
     values = ", ".join(f":{name}" for name in columns)
@@ -106,7 +113,7 @@ TABLES: Final = (
     ),
     Table(name="abandoned_range", key=("branch",)),
     Table(name="ref_block", key=("first_id",), change=Change.GROWS),
-    Table(name="ref_key", key=("digest", "ref_id"), stamp=("proof",)),
+    Table(name="ref_key", key=("digest", "ref_id"), stamp=("proof",), shrinks=True),
     Table(name="ref_sighting", key=("ref_id", "first_seq"), stamp=("proof",)),
     Table(name="register_fact", key=("from_seq", "ordinal")),
     Table(name="view_head", key=("view_id",), change=Change.MOVES),
@@ -123,6 +130,7 @@ TABLES: Final = (
     Table(name="permit", key=("permit_id",), change=Change.MOVES),
     Table(name="approval_use", key=("workflow", "seq"), change=Change.MOVES),
     Table(name="due_compaction", key=("view",), change=Change.MOVES),
+    Table(name="reader_watermark", key=("name",), change=Change.MOVES),
 )
 DERIVED: Final = ("search_mark", "search_posting")  # made anew from the log, behind it; never copied
 # Written beside the tables: the store's own, and one row for each tenant and workflow.

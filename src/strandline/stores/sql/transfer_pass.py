@@ -22,6 +22,7 @@ from strandline.stores.sql.transfer import (
     Reading,
     Table,
     Writing,
+    delete,
     filled,
     forget,
     insert,
@@ -208,6 +209,9 @@ class _Pass:
                 missing = True
                 if table.change is Change.GROWS:
                     break
+            elif theirs is None and table.shrinks:
+                if not self._dry:
+                    self._out.add(delete(table.name, table.key), {**ids, **dict(zip(table.key, key, strict=True))})
             elif theirs is None or (table.fixed and theirs[0] != ours[0]):
                 raise self._diverged(f"{table.name} {key!r} of {workflow}")
             elif theirs != ours and not self._dry:

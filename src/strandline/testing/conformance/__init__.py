@@ -28,6 +28,7 @@ pytest.register_assert_rewrite(
             "due",
             "durability",
             "effects",
+            "erasure",
             "figures",
             "isolation",
             "jobs",
@@ -51,6 +52,7 @@ from strandline.testing.conformance.decisions import DecisionLaws  # noqa: E402
 from strandline.testing.conformance.due import DueLaws  # noqa: E402
 from strandline.testing.conformance.durability import DurabilityLaws  # noqa: E402
 from strandline.testing.conformance.effects import EffectLaws  # noqa: E402
+from strandline.testing.conformance.erasure import ErasureLaws  # noqa: E402
 from strandline.testing.conformance.figures import FigureLaws  # noqa: E402
 from strandline.testing.conformance.isolation import IsolationLaws  # noqa: E402
 from strandline.testing.conformance.jobs import JobLaws  # noqa: E402
@@ -78,6 +80,7 @@ class StoreConformance(
     SummaryLaws,
     LineageLaws,
     EffectLaws,
+    ErasureLaws,
     FigureLaws,
     DecisionLaws,
     DueLaws,

@@ -38,6 +38,7 @@ CREATE TABLE workflow (
     permits       BIGINT NOT NULL,
     approval_uses BIGINT NOT NULL,
     due_rows      BIGINT NOT NULL,           -- rows of due_compaction
+    readers       BIGINT NOT NULL,           -- rows of reader_watermark
     parent        TEXT COLLATE "C",          -- name of the workflow that this one was forked from
     fork_seq      BIGINT NOT NULL,           -- the last event that it shares with its parent
     fork_ref_id   BIGINT NOT NULL,           -- the highest number of a reference that it shares
@@ -45,6 +46,7 @@ CREATE TABLE workflow (
     PRIMARY KEY (tenant_id, workflow_id),
     UNIQUE (tenant_id, name)
 ) WITH (fillfactor = 70); -- room for its next version on the same page
+CREATE INDEX workflow_parent ON workflow (tenant_id, parent) WHERE parent IS NOT NULL;
 
 CREATE TABLE event (
     tenant_id   BIGINT NOT NULL,
@@ -355,8 +357,11 @@ CREATE TABLE checkpoint (
     salt         BYTEA,
     external     BYTEA,                      -- address and digest of a state that lives elsewhere
     digest       BYTEA NOT NULL,             -- over all of it
+    state_digest BYTEA,                      -- of state and salt; NULL until erased: while they are there it is computed
     PRIMARY KEY (tenant_id, workflow_id, lineage_seq),
-    FOREIGN KEY (tenant_id, workflow_id, lineage_seq) REFERENCES lineage
+    FOREIGN KEY (tenant_id, workflow_id, lineage_seq) REFERENCES lineage,
+    CHECK ((state IS NULL) = (salt IS NULL)),
+    CHECK ((state IS NULL) = (state_digest IS NOT NULL))
 );
 
 CREATE TABLE foreign_summary (
@@ -459,6 +464,18 @@ CREATE INDEX due_lane ON due_compaction (tenant_id, priority, due_us) WHERE due_
 CREATE INDEX due_time ON due_compaction (due_us) WHERE due_us IS NOT NULL;
 CREATE INDEX due_lease ON due_compaction (lease_until_us) WHERE lease_until_us > 0;
 
+-- Who reads the log in order outside. A row is never deleted: one who has finished needs nothing more (C31).
+CREATE TABLE reader_watermark (
+    tenant_id   BIGINT NOT NULL,
+    workflow_id BIGINT NOT NULL,
+    name        TEXT COLLATE "C" NOT NULL CHECK (name <> ''),
+    seq         BIGINT NOT NULL,             -- the last event that he has read
+    finished    BIGINT NOT NULL,
+    seen_us     BIGINT NOT NULL,
+    row_digest  BYTEA NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, name)
+);
+
 -- ------------------------------------------------------------------------------------------ who may do what (I21)
 
 -- What is packed already is not packed again.
@@ -505,7 +522,7 @@ BEGIN
         IF of_table NOT IN ('store_meta', 'schema_migration') THEN
             EXECUTE format('GRANT INSERT, UPDATE ON %I TO strandline_app', of_table);
         END IF;
-        IF of_table IN ('search_mark', 'search_posting') THEN -- derived: it may be forgotten
+        IF of_table IN ('search_mark', 'search_posting', 'ref_key') THEN -- derived: it may be forgotten
             EXECUTE format('GRANT DELETE ON %I TO strandline_app', of_table);
         END IF;
     END LOOP;

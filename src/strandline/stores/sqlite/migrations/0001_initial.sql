@@ -37,12 +37,14 @@ CREATE TABLE workflow (
     permits       INTEGER NOT NULL,
     approval_uses INTEGER NOT NULL,
     due_rows      INTEGER NOT NULL,          -- rows of due_compaction
+    readers       INTEGER NOT NULL,          -- rows of reader_watermark
     parent        TEXT,                      -- name of the workflow that this one was forked from
     fork_seq      INTEGER NOT NULL,          -- the last event that it shares with its parent
     fork_ref_id   INTEGER NOT NULL,          -- the highest number of a reference that it shares
     row_digest    BLOB NOT NULL,
     UNIQUE (tenant_id, name)
 ) STRICT;
+CREATE INDEX workflow_parent ON workflow (tenant_id, parent) WHERE parent IS NOT NULL;
 
 CREATE TABLE event (
     tenant_id   INTEGER NOT NULL,
@@ -341,8 +343,11 @@ CREATE TABLE checkpoint (
     salt         BLOB,
     external     BLOB,                       -- address and digest of a state that lives elsewhere
     digest       BLOB NOT NULL,              -- over all of it
+    state_digest BLOB,                       -- of state and salt; NULL until erased: while they are there it is computed
     PRIMARY KEY (tenant_id, workflow_id, lineage_seq),
-    FOREIGN KEY (tenant_id, workflow_id, lineage_seq) REFERENCES lineage
+    FOREIGN KEY (tenant_id, workflow_id, lineage_seq) REFERENCES lineage,
+    CHECK ((state IS NULL) = (salt IS NULL)),
+    CHECK ((state IS NULL) = (state_digest IS NOT NULL))
 ) STRICT;
 
 CREATE TABLE foreign_summary (
@@ -444,3 +449,15 @@ CREATE TABLE due_compaction (
 CREATE INDEX due_lane ON due_compaction (tenant_id, priority, due_us) WHERE due_us IS NOT NULL;
 CREATE INDEX due_time ON due_compaction (due_us) WHERE due_us IS NOT NULL;
 CREATE INDEX due_lease ON due_compaction (lease_until_us) WHERE lease_until_us > 0;
+
+-- Who reads the log in order outside. A row is never deleted: one who has finished needs nothing more (C31).
+CREATE TABLE reader_watermark (
+    tenant_id   INTEGER NOT NULL,
+    workflow_id INTEGER NOT NULL,
+    name        TEXT NOT NULL CHECK (name <> ''),
+    seq         INTEGER NOT NULL,            -- the last event that he has read
+    finished    INTEGER NOT NULL,
+    seen_us     INTEGER NOT NULL,
+    row_digest  BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, name)
+) STRICT, WITHOUT ROWID;
