@@ -13,8 +13,8 @@ import typer
 if TYPE_CHECKING:
     from strandline import ReferenceRules
 
-_KEYS: Final = ("patterns", "json_paths", "off")
-_FORM: Final = "it holds patterns and json_paths, each a table from names to texts, and off, a list of classes"
+_KEYS: Final = ("patterns", "json_paths", "off", "secrets")
+_FORM: Final = "it holds patterns, json_paths and secrets, each a table from names to texts, and off, a list of classes"
 
 
 def rules_of(
@@ -32,6 +32,7 @@ def rules_of(
         "patterns": _with(held.get("patterns", {}), patterns, "--pattern"),
         "json_paths": _with(held.get("json_paths", {}), json_paths, "--json-path"),
         "off": [*_classes(held.get("off", [])), *off],
+        "secrets": held.get("secrets", {}),
     }
     if not any(rules.values()):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
@@ -30,7 +30,11 @@ def references_with(rules: ReferenceRules | None) -> References:
         return BUILT_IN
     if not isinstance(rules, ReferenceRules):
         raise InvalidInputError(f"references is a ReferenceRules, not a {type(rules).__name__}")
-    return References(rules, {name: _Re2(name, pattern) for name, pattern in rules.patterns.items()})
+    return References(rules, _compiled(rules.patterns), _compiled(rules.secrets))
+
+
+def _compiled(patterns: Mapping[str, str]) -> dict[str, _Re2]:
+    return {name: _Re2(name, pattern) for name, pattern in patterns.items()}
 
 
 class _Re2:

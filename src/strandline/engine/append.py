@@ -86,6 +86,7 @@ def prepare(new: NewEvent, references: References = BUILT_IN) -> PreparedEvent:
     if new.audience == "":
         raise InvalidInputError("an empty audience; None is everyone, and for a result its call's")
     _check_text("subject", new.envelope.subject, NAME_CHARS_MAX)
+    _check_open("subject", new.envelope.subject, references)
     for name in ("thread", "call_id", "tool", "granter", "scope", "source_at", "parent", "message_id"):
         _check_text(name, getattr(new.envelope, name), KEY_CHARS_MAX)
     expires_us = new.envelope.expires_us
@@ -98,6 +99,7 @@ def prepare(new: NewEvent, references: References = BUILT_IN) -> PreparedEvent:
         _check_text("declared reference", ref, REFERENCE_CHARS_MAX)
         if len(ref.splitlines()) != 1 or forged_anchor(ref) is not None:
             raise InvalidInputError(f"declared reference {ref!r} has several lines, or would read as a fact of ours")
+        _check_open("declared reference", ref, references)
     text, value = reference_source(new, format_, body)
     most = EVENT_REFS_MAX
     found = references.of_text(text, most=most) if text else references.of_json(value, most=most)
@@ -125,6 +127,16 @@ def _check_text(name: str, value: str | None, most: int) -> None:
         raise InvalidInputError(f"{name} of {len(value)} characters; at most {most} are allowed")
     if _UNSTORABLE.search(value):
         raise InvalidInputError(f"{name} {value!r} holds a NUL or a lone surrogate, which can't be stored")
+
+
+def _check_open(name: str, value: str | None, references: References) -> None:
+    """Refuse a secret where a summary has to carry the text as it stands (C12)."""
+    found = references.secrets.find(value) if value else []
+    if found:
+        raise InvalidInputError(
+            f"the {name} holds a secret ({found[0].kind}, at character {found[0].start}), which no summary may carry",
+            hint="Give the name by which your secret store knows it; docs/redaction.md says what a secret is.",
+        )
 
 
 @watched("append")

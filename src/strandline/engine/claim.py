@@ -30,6 +30,7 @@ from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
 from strandline.ports.occurrences import CaseTold
+from strandline.rules.secrets import Secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +263,8 @@ def store_failure(
     """Settle an attempt that gave no good draft; with `ends` the candidate's attempts are at their end. Return the id
     of the case that was opened: of a quarantined candidate, or a dead letter, which leaves its candidate pending.
     """
-    kept = tuple(_kept(draft) for draft in drafts)
+    secrets = env.references.secrets
+    kept = tuple(_kept(draft, secrets) for draft in drafts)
     states = {CandidateState.QUARANTINED: AttemptState.QUARANTINED, CandidateState.REJECTED: AttemptState.REJECTED}
     with env.write() as tx:
         settled = replace(
@@ -270,7 +272,7 @@ def store_failure(
             state=states.get(ends, AttemptState.FAILED) if ends else AttemptState.FAILED,
             ended_us=env.clock.now_us(),
             failure=failure,
-            failure_text=storable(text, FAILURE_CHARS_MAX),
+            failure_text=storable(secrets.redact(text), FAILURE_CHARS_MAX),
             drafts=kept,
             draft_digest=record_digest(kept) if kept else None,
             verdict=_kept_verdict(verdict),
@@ -311,10 +313,10 @@ _ENDED = {
 }
 
 
-def _kept(draft: Draft) -> Draft:
-    """Return what is kept of a draft that failed: it may hold what can't be stored."""
+def _kept(draft: Draft, secrets: Secrets) -> Draft:
+    """Return what is kept of a draft that failed: it may hold what can't be stored, and what must not be (C12)."""
     return Draft(
-        text=storable(draft.text, DRAFT_BYTES_MAX),
+        text=storable(secrets.redact(draft.text), DRAFT_BYTES_MAX),
         finish=storable(draft.finish, FAILURE_CHARS_MAX),
         model=storable(draft.model, FAILURE_CHARS_MAX),
     )

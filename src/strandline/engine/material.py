@@ -26,14 +26,15 @@ from strandline.engine.reading import (
 )
 from strandline.errors import CorruptRecordError
 from strandline.limits import CITED_EVENTS_MAX
-from strandline.model.candidate import Draft, SegmentJob, Verdict
+from strandline.model.candidate import Draft, FailureClass, SegmentJob, Verdict, Violation
 from strandline.model.event import Event, EventKind, SourceEvent
 from strandline.model.segment import Segment
 from strandline.ports import Transaction
 from strandline.rules.ledger import Tally
 from strandline.rules.partition import Part, partition
 from strandline.rules.rendering import segment_label
-from strandline.rules.validation import invented_refs, validate
+from strandline.rules.secrets import Secret
+from strandline.rules.validation import VIOLATIONS_MAX, invented_refs, validate
 
 EMPTY_SOURCE: Final = b""
 _APPROVAL_LABEL: Final = re.compile(rf"^\[(\d{{1,12}})\] [^\s/]{{0,200}}/{EventKind.APPROVAL}:", re.MULTILINE)
@@ -103,7 +104,7 @@ def read_material(
     return Material(
         job=part,
         parts=tuple(parts),
-        events=tuple(with_references(tx, held, env.counter, known)[0]) if len(parts) == 1 else (),
+        events=_shown(env, with_references(tx, held, env.counter, known)[0]) if len(parts) == 1 else (),
         prior=tuple(segment.text for segment in prior),
         event_count=count + sum(segment.event_count for segment in prior),
         source_tokens=taken + sum(segment.head.source_tokens for segment in prior),
@@ -117,7 +118,15 @@ def read_part(env: Environment, tx: Transaction, job: Job, part: Part) -> tuple[
     """Read again the events of one of several parts."""
     pairs = list(_events(env, tx, job, part.from_seq, part.through_seq))
     known = {source.seq: source for _, source in pairs}
-    return tuple(with_references(tx, [event for event, _ in pairs], env.counter, known)[0])
+    return _shown(env, with_references(tx, [event for event, _ in pairs], env.counter, known)[0])
+
+
+def _shown(env: Environment, events: Iterable[SourceEvent]) -> tuple[SourceEvent, ...]:
+    """Return events as a summarizer may see them, and as its draft is judged: without secrets (C12)."""
+    secrets = env.references.secrets
+    return tuple(
+        event._replace(text=secrets.redact(event.text), payload=secrets.redact_json(event.payload)) for event in events
+    )
 
 
 def _events(
@@ -182,6 +191,9 @@ def judge(
     found = list(env.references.of_text(draft.text)) if draft.text.strip() else []
     known = covered_refs(env, tx, job, tx.refs.find(found), shown)
     told = [*events, *_cited(env, tx, job, material, draft)] if len(material.parts) > 1 else events
+    secrets = env.references.secrets.find(draft.text)
+    if secrets:
+        return Verdict(violations=tuple(_exposed(secret) for secret in secrets[:VIOLATIONS_MAX]))
     return validate(
         draft,
         budget_tokens=material.draft_tokens,
@@ -195,13 +207,19 @@ def judge(
     )
 
 
+def _exposed(secret: Secret) -> Violation:
+    """Return the violation of a draft that holds a secret; its detail does not repeat it (C12)."""
+    detail = f"it holds a secret ({secret.kind}) at characters {secret.start}..{secret.end}"
+    return Violation(failure=FailureClass.SEMANTIC, rule="secret", detail=detail)
+
+
 def _cited(env: Environment, tx: Transaction, job: Job, material: Material, draft: Draft) -> list[SourceEvent]:
     """Return the events of the segment that the draft of a part calls approvals: they may stand in another part."""
     seqs = dict.fromkeys(int(label[1]) for label in _APPROVAL_LABEL.finditer(draft.text))
     left = abandoned_of(tx)
     inside = (seq for seq in seqs if material.job.from_seq <= seq <= material.job.through_seq and seq not in left)
     cited = (read_one(tx, seq, env.scope.workflow) for seq in islice(inside, CITED_EVENTS_MAX))
-    return [to_source(event, env.counter) for event in visible(job.view, cited)]
+    return list(_shown(env, [to_source(event, env.counter) for event in visible(job.view, cited)]))
 
 
 def covered_refs(

@@ -345,7 +345,7 @@ class _Facts:
             return ""
         if fact.key.kind is FactKind.PIN:
             return self._tx.refs.texts([int(fact.key.subject)]).get(int(fact.key.subject), "[erased]")
-        return read_body(event)[0]
+        return self._env.references.secrets.redact(read_body(event)[0])
 
 
 def _expiry(fact: Fact) -> str | None:

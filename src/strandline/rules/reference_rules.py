@@ -21,6 +21,7 @@ from strandline.model.reference import ReferenceClass
 from strandline.rules.anchors import forged_anchor
 from strandline.rules.json_paths import Path, json_roots, parse_path, select
 from strandline.rules.references import EXTRACTOR, Memo, bare_forms, extract, extract_json, runs_of, tokens_of
+from strandline.rules.secrets import MARK, SecretKind, Secrets
 from strandline.rules.verbatim import stands_at
 
 RULE_NAME_CHARS_MAX: Final = 40
@@ -28,6 +29,9 @@ PATTERN_CHARS_MAX: Final = 1_000
 _RUN: Final = re.compile(r"[^ ]+")
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _CLASSES: Final = frozenset(name.value for name in ReferenceClass)
+_SECRETS: Final = frozenset(kind.value for kind in SecretKind)
+REDACTED: Final = "redacted"  # the class of the marks of secrets
+MARKED: Final = re.compile(rf"{MARK}[A-Za-z][A-Za-z0-9_-]*")
 _UNSTORABLE: Final = re.compile("[\\x00\\ud800-\\udfff]")
 _NUMBER_CEILING: Final = 10**REFERENCE_CHARS_MAX  # beyond it an integer's text is too long, and costly to make
 
@@ -51,22 +55,26 @@ class ReferenceRules:
     Attributes:
         patterns: the name of a class, your own or a built-in one -> the pattern (RE2 syntax) of a whole token of it.
         json_paths: the name of a class -> where in JSON its values stand, such as `$.items[*].sku`.
-        off: classes of which the built-in forms are not looked for.
+        off: classes of which the built-in forms are not looked for; also kinds of secrets.
+        secrets: the name of a kind -> the pattern (RE2 syntax) of what is a secret, too (C12). It need not be a token.
     """
 
     patterns: Mapping[str, str] = field(default_factory=dict)
     json_paths: Mapping[str, str] = field(default_factory=dict)
     off: Collection[str] = ()
+    secrets: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_names("patterns", self.patterns)
         _check_names("json_paths", self.json_paths)
+        _check_names("secrets", self.secrets)
         if isinstance(self.off, str) or not isinstance(self.off, Collection):
             raise InvalidInputError(f"off is a set of class names, not {self.off!r}")
         for name in self.off:
-            if name not in _CLASSES:
-                raise InvalidInputError(f"there is no class {name!r} to switch off; there are {_listed(_CLASSES)}")
-        for name, pattern in self.patterns.items():
+            if name not in _CLASSES and name not in _SECRETS:
+                there = f"{_listed(_CLASSES)}, and of secrets {_listed(_SECRETS)}"
+                raise InvalidInputError(f"there is no class {name!r} to switch off; there are {there}")
+        for name, pattern in (*self.patterns.items(), *self.secrets.items()):
             if not pattern or len(pattern) > PATTERN_CHARS_MAX:
                 raise InvalidInputError(f"pattern {name!r} has {len(pattern)} characters, not 1 to {PATTERN_CHARS_MAX}")
         for name, path in self.json_paths.items():
@@ -75,9 +83,10 @@ class ReferenceRules:
     @property
     def extractor(self) -> str:
         """The name of the extractor with these rules: `refs-1`, and a digest of them if there are any."""
-        if not (self.patterns or self.json_paths or self.off):
+        if not (self.patterns or self.json_paths or self.off or self.secrets):
             return EXTRACTOR
-        said = json.dumps([dict(self.patterns), dict(self.json_paths), sorted(map(str, self.off))], sort_keys=True)
+        rules = [dict(self.patterns), dict(self.json_paths), sorted(map(str, self.off)), dict(self.secrets)]
+        said = json.dumps(rules, sort_keys=True)
         return f"{EXTRACTOR}+{hashlib.sha256(said.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}"
 
 
@@ -111,12 +120,20 @@ class Seen:
 
 
 class References:
-    """The extractor with a user's rules. Without any it is the built-in one."""
+    """The extractor with a user's rules. Without any it is the built-in one. A secret is no reference: in its place the
+    mark of its kind is one (C12).
+    """
 
-    def __init__(self, rules: ReferenceRules | None = None, matchers: Mapping[str, Matcher] | None = None) -> None:
+    def __init__(
+        self,
+        rules: ReferenceRules | None = None,
+        matchers: Mapping[str, Matcher] | None = None,
+        secret_matchers: Mapping[str, Matcher] | None = None,
+    ) -> None:
         rules = rules or ReferenceRules()
         self.name = rules.extractor
         self._off = frozenset(rules.off)
+        self.secrets = Secrets(self._off, {name: matcher.spans for name, matcher in (secret_matchers or {}).items()})
         self._paths: dict[str, Path] = {name: parse_path(name, path) for name, path in rules.json_paths.items()}
         self._matchers = dict(matchers or {})
         self._memo: Memo[tuple[str, str]] = Memo(self._scan)
@@ -126,6 +143,11 @@ class References:
 
         With `most`, stop soon after more than that many are found, of the classes that are on.
         """
+        shown = self.secrets.redact(text)
+        found = self._of_text(shown, most)
+        return found if shown is text else _with_marks(found, shown)
+
+    def _of_text(self, text: str, most: int | None) -> dict[str, str]:
         found = self._built_in(extract(text, most=None if self._off else most))
         if self._matchers:
             self._add(found, self._matched(text))
@@ -135,6 +157,11 @@ class References:
 
     def of_json(self, value: object, *, most: int | None = None) -> dict[str, str]:
         """Return the distinct references of decoded JSON with their classes; as `of_text` does."""
+        shown = self.secrets.redact_json(value)
+        found = self._of_json(shown, most)
+        return found if shown is value else _with_marks(found, json.dumps(shown, ensure_ascii=False))
+
+    def _of_json(self, value: object, most: int | None) -> dict[str, str]:
         found = self._built_in(extract_json(value, most=None if self._off else most))
         if self._matchers or self._paths:
             roots = list(json_roots(value))
@@ -216,6 +243,13 @@ class References:
 
 EXPLAINED_LINE_CHARS_MAX: Final = 4_096
 BUILT_IN: Final = References()
+
+
+def _with_marks(found: dict[str, str], shown: str) -> dict[str, str]:
+    """Add the marks of a redacted text: each stands for what is accounted for without its value (I9)."""
+    for mark in MARKED.findall(shown):
+        found.setdefault(mark, REDACTED)
+    return found
 
 
 def _standing(token: str, spaced: Iterable[str], hits: Mapping[str, list[tuple[int, str]]]) -> dict[str, None]:
