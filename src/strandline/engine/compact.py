@@ -150,17 +150,18 @@ def _settle_failure(
         run=background.run if background else None,
     )
     ends = decision.candidate_state if isinstance(decision, GiveUp) else None
-    run.case_id = store_failure(env, attempt, failure, str(failed), drafts=drafts, verdict=verdict, ends=ends)
-    run.attempts.append(replace(attempt, failure=failure, failure_text=str(failed), verdict=verdict))
+    text = env.references.secrets.redact(str(failed))  # a provider's error may quote the key it was given (C12)
+    run.case_id = store_failure(env, attempt, failure, text, drafts=drafts, verdict=verdict, ends=ends)
+    run.attempts.append(replace(attempt, failure=failure, failure_text=text, verdict=verdict))
     tell_attempt(run, attempt, ends=ends, failure=failure)
     if isinstance(decision, Again):
         return decision
     if isinstance(decision, GiveUp):
-        return decision.result, str(failed)
+        return decision.result, text
     if isinstance(decision, Postpone):
         run.again_after_s = decision.delay_s
-        return CompactionResult.POSTPONED, str(failed)
-    return Refused(reason=str(failed), moved=True)
+        return CompactionResult.POSTPONED, text
+    return Refused(reason=text, moved=True)
 
 
 def _seconds(value: object) -> float | None:

@@ -144,7 +144,7 @@ def _settle(
     env: Environment, order: DueOrder, taken: DueCompaction, ending: Ending, outcome: CompactionOutcome | None
 ) -> DueRun:
     """Settle the row of a run that ended; who was taken for dead meanwhile settles nothing."""
-    kept = replace(ending, text=storable(ending.text, FAILURE_CHARS_MAX))
+    kept = replace(ending, text=storable(env.references.secrets.redact(ending.text), FAILURE_CHARS_MAX))
 
     def settled_row(tx: Transaction, row: DueCompaction) -> DueCompaction:
         case = tx.cases.get(ending.case_id) if ending.case_id is not None else None
