@@ -98,6 +98,7 @@ from strandline.model.outcome import (
     SearchHit,
     VerifyReport,
 )
+from strandline.model.preview import Preview, PreviewedDrop
 from strandline.model.recovery import ReconciliationReason, RecoveryKind
 from strandline.model.register import OpenCall
 from strandline.model.summary import Manifest, ManifestEntry, Summary
@@ -196,6 +197,8 @@ __all__ = [
     "PartKind",
     "Permit",
     "PermitState",
+    "Preview",
+    "PreviewedDrop",
     "PriorState",
     "Problem",
     "QueueFullError",

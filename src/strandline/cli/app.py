@@ -34,6 +34,7 @@ from strandline.cli.metrics import metrics
 from strandline.cli.migrate import migrate
 from strandline.cli.output import print_version
 from strandline.cli.permits import permits
+from strandline.cli.preview import preview
 from strandline.cli.recall import recall
 from strandline.cli.recover import recover
 from strandline.cli.refs import refs
@@ -89,6 +90,7 @@ def root(
 app.command("import")(command(import_transcript, FILE_STEM))
 app.command("append")(command(append, f"{FILE_STEM}; else {ONLY_WORKFLOW}", ("view",)))
 app.command("compact")(command(compact, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
+app.command("preview")(command(preview))
 app.command("compare")(command(compare, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
 for verb in (context, checkpoint, recover, recall, search, manifest):
     app.command(verb.__name__)(command(verb, unused=("refs_config",)))

@@ -32,6 +32,7 @@ from strandline.model.figures import Figures, StoreFigures
 from strandline.model.lineage import LineageEntry
 from strandline.model.moving import BackupReport
 from strandline.model.outcome import CompactionOutcome, RecallHit, SearchHit, VerifyReport
+from strandline.model.preview import Preview
 from strandline.model.summary import Manifest
 from strandline.model.transcript import ImportReport
 from strandline.model.view import View
@@ -239,6 +240,20 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
         from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
 
         return await arun(verb, workflow._env.clock)
+
+    async def preview(
+        self,
+        budget: int | None = None,
+        summarizer: object = None,
+        *,
+        through: int | None = None,
+        deadline_s: float = SUMMARIZER_DEADLINE_S,
+    ) -> Preview:
+        """As `Workflow.preview`."""
+        workflow = self._workflow
+        from strandline.engine.aflow import arun
+
+        return await arun(workflow._preview(budget, summarizer, through, deadline_s), workflow._env.clock)
 
     async def compact_later(
         self,

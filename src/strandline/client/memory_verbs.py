@@ -12,6 +12,7 @@ from strandline.engine.compare import CompareProgress, ComparisonOrder, compare
 from strandline.engine.flow import Verb, run
 from strandline.engine.lineage import list_entries
 from strandline.engine.plan_job import Order
+from strandline.engine.preview import preview
 from strandline.engine.read_context import Context, read_context
 from strandline.engine.recall import read_manifest, recall
 from strandline.engine.search import search
@@ -20,6 +21,7 @@ from strandline.model.comparison import Comparison
 from strandline.model.due import PRIORITY_USUAL, DueCompaction
 from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, RecallHit, SearchHit
+from strandline.model.preview import Preview
 from strandline.model.summary import Manifest
 from strandline.stores.memory import MemoryStore
 from strandline.summarizers import as_summarizer
@@ -77,8 +79,19 @@ class MemoryVerbs(Verbs):
         when_tokens: int | None,
         deadline_s: float,
     ) -> Verb[CompactionOutcome]:
+        return compact(self._env, self._order(budget, summarizer, strict, through, when_tokens, deadline_s))
+
+    def _order(
+        self,
+        budget: int | None,
+        summarizer: object,
+        strict: bool,
+        through: int | None,
+        when_tokens: int | None,
+        deadline_s: float,
+    ) -> Order:
         chosen = as_summarizer(summarizer)
-        order = Order(
+        return Order(
             view=self._view,
             budget=budget,
             summarizer=chosen,
@@ -87,7 +100,30 @@ class MemoryVerbs(Verbs):
             when_tokens=when_tokens,
             deadline_s=deadline_of(chosen, deadline_s),
         )
-        return compact(self._env, order)
+
+    def preview(
+        self,
+        budget: int | None = None,
+        summarizer: object = None,
+        *,
+        through: int | None = None,
+        deadline_s: float = SUMMARIZER_DEADLINE_S,
+    ) -> Preview:
+        """Say what `compact` would do now, before anything is done: what is covered, carried and dropped (C16).
+
+        The summarizer is really asked, the extractive one by default. Nothing is written, and no lease is taken.
+
+        Args:
+            budget, summarizer, through, deadline_s: as `compact`.
+
+        Raises:
+            SummarizerError: the summarizer gave no draft.
+            ContextOverflowError, InvalidInputError, CorruptRecordError, StoreUnavailableError: as `compact`.
+        """
+        return run(self._preview(budget, summarizer, through, deadline_s), self._env.clock)
+
+    def _preview(self, budget: int | None, summarizer: object, through: int | None, deadline_s: float) -> Verb[Preview]:
+        return preview(self._env, self._order(budget, summarizer, False, through, None, deadline_s))
 
     def compact_later(
         self,

@@ -59,6 +59,7 @@ SPANS: Final[Mapping[str, str]] = {
     "compact.store": "drafts and summary are stored",
     "compact.activate": "the pointer is moved",
     "compact.index": "a log that is searched is indexed further; behind the activation",
+    "preview": "what a compaction would do is worked out; its phases are those of `compact`",
     "compact_later": "a compaction is asked for in the background",
     "run_due": "a worker runs a compaction that is due: `compact` is a child of it",
     "define_view": "a view is defined, or changed",
