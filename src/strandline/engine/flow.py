@@ -102,6 +102,10 @@ def _wait(wait: Wait, clock: Clock) -> Draft | Told | None:
     if isinstance(wait, Run | Probe):
         return told(wait.call)
     summarizer, request = wait.summarizer, wait.request
+    if isinstance(summarizer, AsyncSummarizer) and inspect.iscoroutinefunction(summarizer.summarize):
+        from strandline.engine.shared_loop import await_in_shared_loop  # imports asyncio, see `awaited`
+
+        return checked(await_in_shared_loop(summarizer.summarize(request), wait.deadline_s))
     if wait.deadline_s is None:
         return summarize(summarizer, request)
     return _with_deadline(lambda: summarize(summarizer, request), wait.deadline_s)
