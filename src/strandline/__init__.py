@@ -28,12 +28,14 @@ from strandline.errors import (
     LastKnown,
     MalformedDraftError,
     OutcomeUnknownError,
+    PromptTooLongError,
     QueueFullError,
     SchemaVersionError,
     StaleRevisionError,
     StoreUnavailableError,
     StrandlineError,
     SummarizerError,
+    SummarizerSetupError,
     SummaryReconciliationError,
     TenantScopeError,
     TransientSummarizerError,
@@ -118,7 +120,16 @@ from strandline.ports import (
 )
 from strandline.rules.reconciling import ReplayWhenLogged
 from strandline.rules.reference_rules import ReferenceRules
-from strandline.summarizers import BytesPerToken, CallableSummarizer, ExtractiveSummarizer
+from strandline.summarizers import (
+    AnthropicSummarizer,
+    BytesPerToken,
+    CallableSummarizer,
+    ChainSummarizer,
+    ExtractiveSummarizer,
+    LangChainSummarizer,
+    OpenAISummarizer,
+    PydanticAISummarizer,
+)
 
 __all__ = [
     "Abandon",
@@ -126,6 +137,7 @@ __all__ = [
     "ActedOn",
     "ActionDeniedError",
     "ActionNeed",
+    "AnthropicSummarizer",
     "Appended",
     "AsyncStrandline",
     "AsyncSummarizer",
@@ -140,6 +152,7 @@ __all__ = [
     "CaseAnsweredError",
     "CaseKind",
     "CaseState",
+    "ChainSummarizer",
     "Checkpoint",
     "Clock",
     "CompactionLineageError",
@@ -182,6 +195,7 @@ __all__ = [
     "ImportFormatError",
     "ImportReport",
     "InvalidInputError",
+    "LangChainSummarizer",
     "LastKnown",
     "LineageEntry",
     "LineageKind",
@@ -192,6 +206,7 @@ __all__ = [
     "NeedKind",
     "NewEvent",
     "Omission",
+    "OpenAISummarizer",
     "OpenCall",
     "OutcomeUnknownError",
     "PartKind",
@@ -201,6 +216,8 @@ __all__ = [
     "PreviewedDrop",
     "PriorState",
     "Problem",
+    "PromptTooLongError",
+    "PydanticAISummarizer",
     "QueueFullError",
     "RecallHit",
     "ReconciliationReason",
@@ -225,6 +242,7 @@ __all__ = [
     "StrandlineError",
     "Summarizer",
     "SummarizerError",
+    "SummarizerSetupError",
     "Summary",
     "SummaryReconciliationError",
     "SummaryRequest",

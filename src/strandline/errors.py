@@ -18,6 +18,8 @@ StrandlineError
     SummarizerError
         TransientSummarizerError
         MalformedDraftError
+            PromptTooLongError
+    SummarizerSetupError
     QueueFullError
     OutcomeUnknownError
     StoreUnavailableError
@@ -346,6 +348,19 @@ class TransientSummarizerError(SummarizerError):
 
 class MalformedDraftError(SummarizerError):
     """The summarizer's output is not a finished summary."""
+
+
+class PromptTooLongError(MalformedDraftError):
+    """The model can't be shown so much at once: the same events in smaller parts may do (C10)."""
+
+
+class SummarizerSetupError(StrandlineError):
+    """The summarizer can't work as it is set up: a repeat would fail alike, so none is made.
+
+    It passes through `compact` to who can change it: a key, a model's name, a base URL, an option, a paid account.
+    """
+
+    hint = "Correct the summarizer's model, key, base URL or options; the active summary is untouched."
 
 
 class QueueFullError(StrandlineError):

@@ -85,6 +85,10 @@ ATTEMPTS_MAX: Final = 3
 REPLANS_MAX: Final = 3
 LEASE_TTL_S: Final = 300.0
 SUMMARIZER_DEADLINE_S: Final = 240.0
+MODEL_DEADLINE_S: Final = 110.0  # of one model's answer: two of a chain fit into SUMMARIZER_DEADLINE_S
+MODEL_STALL_S: Final = 60.0  # without a piece of the answer, the first one too
+MODEL_EVENTS_SHARE: Final = 0.6  # of a model's window: events; the rest is for instructions, labels, facts and answer
+CHAIN_SUMMARIZERS_MAX: Final = 16
 RETRY_BASE_S: Final = 0.5
 RETRY_CAP_S: Final = 30.0
 

@@ -17,6 +17,7 @@ from strandline.errors import (
     ContextOverflowError,
     CorruptRecordError,
     InvalidInputError,
+    SummarizerSetupError,
     TenantScopeError,
     UnreconciledSummaryError,
 )
@@ -37,7 +38,7 @@ _CLASSES = {
     CompactionResult.DEAD_LETTER: FailureClass.TRANSIENT,
     CompactionResult.CONFLICT: FailureClass.CONFLICT,
 }
-_REPEATS_ITSELF = (ContextOverflowError, CorruptRecordError, InvalidInputError, TenantScopeError)
+_REPEATS_ITSELF = (ContextOverflowError, CorruptRecordError, InvalidInputError, SummarizerSetupError, TenantScopeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

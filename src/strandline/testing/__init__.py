@@ -1,12 +1,14 @@
 """For tests of programs that use Strandline, and of stores and summarizers that others write (C40).
 
 - `strandline.testing.fakes`: clocks and randomness that a test owns, and a summarizer that follows a script.
+- `strandline.testing.model_server`: plays a language model over HTTP, by a script, with its failures.
 - `strandline.testing.values`: valid values of the model.
 - `strandline.testing.conformance`: the suite that every store passes. It needs pytest, and Strandline doesn't install
   it: `pip install pytest`. This module needs only the fakes and the values, and they don't.
 """
 
 from strandline.testing.fakes import FixedClock, ScriptedSummarizer, SeededEntropy, VirtualClock
+from strandline.testing.model_server import Failure, Reply, ScriptedModel
 from strandline.testing.values import (
     make_attempt,
     make_candidate,
@@ -25,7 +27,10 @@ from strandline.testing.values import (
 )
 
 __all__ = [
+    "Failure",
     "FixedClock",
+    "Reply",
+    "ScriptedModel",
     "ScriptedSummarizer",
     "SeededEntropy",
     "VirtualClock",
