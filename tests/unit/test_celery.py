@@ -22,7 +22,7 @@ from strandline.cli.app import app as command_line
 from strandline.integrations.celery import WakeUps, make_app, register
 from strandline.integrations.celery import wakeups as wakeups_module
 from strandline.integrations.celery.diagnosis import diagnose_celery
-from strandline.integrations.celery.process import Door, factory_of
+from strandline.integrations.celery.process import Door
 from strandline.integrations.celery.settings import COMPACT_TASK, QUEUE, SWEEP_TASK, broker_url_of, masked
 from strandline.integrations.celery.wakeups import task_id_of
 from strandline.limits import (
@@ -38,6 +38,7 @@ from strandline.limits import (
 )
 from strandline.model.diagnosis import Check, CheckStatus, Trouble
 from strandline.summarizers import ExtractiveSummarizer
+from strandline.summarizers.named import summarizer_factory
 from tools.servers import ValkeyServer, start_valkey
 
 NOBODY = "redis://127.0.0.1:1/0"
@@ -144,14 +145,14 @@ def test_a_summarizer_is_named_by_module_and_factory(name: str) -> None:
 def test_a_summarizer_that_is_not_there_is_refused_by_name(module: types.ModuleType) -> None:
     module.made = ExtractiveSummarizer  # type: ignore[attr-defined]
     module.value = 7  # type: ignore[attr-defined]
-    assert isinstance(factory_of(f"{module.__name__}:made")(), ExtractiveSummarizer)
+    assert isinstance(summarizer_factory(f"{module.__name__}:made")(), ExtractiveSummarizer)
     for name, reason in {
         "nowhere:made": "nowhere",
         f"{module.__name__}:none": "none",
         f"{module.__name__}:value": "int",
     }.items():
         with pytest.raises(strandline.InvalidInputError, match=reason):
-            factory_of(name)
+            summarizer_factory(name)
 
 
 def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

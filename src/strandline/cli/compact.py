@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -15,6 +15,7 @@ from strandline.cli.import_transcript import check_file, hinted, import_file
 from strandline.cli.output import count, pick, plain, span, when
 from strandline.cli.progress import progress
 from strandline.cli.spool import spooled
+from strandline.cli.summarizer import DEFAULT, Chosen, summarizer_of
 from strandline.model.due import PRIORITY_MAX, PRIORITY_USUAL
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 File = Annotated[
     Path | None, typer.Argument(metavar="FILE", help="A transcript to import first; - is stdin.", show_default=False)
 ]
-Chosen = Annotated[Literal["extractive"], typer.Option(help="What drafts the summary.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse if any event was appended meanwhile.")]
 Through = Annotated[int | None, typer.Option(metavar="SEQ", parser=number(1), help="The last event to cover.")]
 WhenTokens = Annotated[int | None, typer.Option(metavar="N", parser=number(0), help="Do nothing below this size.")]
@@ -47,7 +47,7 @@ def compact(
     target: Target,
     file: File = None,
     budget: Budget = None,
-    summarizer: Chosen = "extractive",  # noqa: ARG001  there is this one
+    summarizer: Chosen = DEFAULT,
     strict: Strict = False,
     through: Through = None,
     when_tokens: WhenTokens = None,
@@ -60,6 +60,7 @@ def compact(
         raise typer.BadParameter("in the background it covers what the budget demands", param_hint="--through")
     if not later and (delay_s is not None or priority is not None):
         raise typer.BadParameter("they say when it is run in the background", param_hint="--delay / --priority")
+    drafting = None if later else summarizer_of(summarizer)  # of what is run later, `run-due` says it
     begun = opened = imported = time.perf_counter()
     events_imported = 0
     with contextlib.ExitStack() as stack:
@@ -79,7 +80,7 @@ def compact(
             )
             return _asked(target, asked, events_imported)
         with progress(f"compacting {workflow.name}"):
-            done = workflow.compact(budget, strict=strict, through=through, when_tokens=when_tokens)
+            done = workflow.compact(budget, drafting, strict=strict, through=through, when_tokens=when_tokens)
         case_kind = workflow.case(done.case_id).kind if done.case_id is not None else None
     duration_ms = _ms(begun, time.perf_counter())
     phases_ms = {"open": _ms(begun, opened)} | ({"import": _ms(opened, imported)} if file is not None else {})

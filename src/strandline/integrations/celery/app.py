@@ -13,7 +13,7 @@ from strandline import DueKey
 from strandline.integrations.celery import wakeups
 from strandline.integrations.celery.extra import needs_extra
 from strandline.integrations.celery.pgmq import install_pgmq
-from strandline.integrations.celery.process import Door, factory_of
+from strandline.integrations.celery.process import Door
 from strandline.integrations.celery.settings import (
     COMPACT_TASK,
     PGMQ,
@@ -26,6 +26,7 @@ from strandline.integrations.celery.settings import (
     masked,
 )
 from strandline.limits import SWEEP_INTERVAL_S
+from strandline.summarizers.named import check_summarizer_name, summarizer_factory
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -42,7 +43,7 @@ def make_app(db_url: str, broker_url: str, summarizer: str | None = None, *, nam
         db_url: the store, as for `strandline.open`; processes share it, so it is no ":memory:".
         broker_url: "redis://…" or "valkey://…", or "pgmq://user@host:port/database" for a queue on PostgreSQL.
         summarizer: "package.module:factory", a function without arguments that returns what `compact` takes; each
-            process calls it once. None: the extractive one.
+            process calls it once. Or "openai:MODEL", "anthropic:MODEL". None: the extractive one.
         name: of the app.
 
     Raises:
@@ -71,9 +72,7 @@ def register(app: Celery, db_url: str, summarizer: str | None = None) -> None:
     if not isinstance(db_url, str) or db_url in ("", ":memory:"):
         raise strandline.InvalidInputError(f"workers are processes: they can't share the store {db_url!r}")
     if summarizer is not None:
-        parts = summarizer.split(":") if isinstance(summarizer, str) else []
-        if len(parts) != 2 or not all(parts):
-            raise strandline.InvalidInputError(f"a summarizer is named as 'package.module:factory', not {summarizer!r}")
+        check_summarizer_name(summarizer)
     door = Door(db_url, summarizer)
     _add_tasks(app, door)
     _add_signals(app, door)
@@ -129,7 +128,7 @@ def _add_signals(app: Celery, door: Door) -> None:
     def check(**_: object) -> None:
         try:
             if door.summarizer is not None:
-                factory_of(door.summarizer)
+                summarizer_factory(door.summarizer)
             strandline.open(door.db_url).close()  # migrates and imports once, before a pool of processes forks
         except strandline.InvalidInputError as error:
             sys.exit(f"strandline: {error.message}")  # else every task would fail on it

@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import strandline
-from strandline.errors import InvalidInputError
-
-Factory = Callable[[], object]
-
-
-def factory_of(name: str) -> Factory:
-    """Return the function that "package.module:factory" names.
-
-    Raises:
-        InvalidInputError: another form, no such module, or nothing callable of that name in it.
-    """
-    module, parted, path = name.partition(":") if isinstance(name, str) else ("", "", "")
-    if not (module and parted and path):
-        raise InvalidInputError(f"a summarizer is named as 'package.module:factory', not {name!r}")
-    try:
-        found: object = importlib.import_module(module)
-        for part in path.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise InvalidInputError(f"the summarizer {name!r} can't be imported: {error}") from error
-    if not callable(found):
-        raise InvalidInputError(f"the summarizer {name!r} is {type(found).__name__}: name a function that makes one")
-    return found
+from strandline.summarizers.named import summarizer_factory
 
 
 @dataclass(slots=True)
@@ -59,7 +35,7 @@ class Door:
             self._lock, self._pid, self._db = threading.Lock(), os.getpid(), None
         with self._lock:
             if self._db is None:
-                made = factory_of(self.summarizer)() if self.summarizer is not None else None
+                made = summarizer_factory(self.summarizer)() if self.summarizer is not None else None
                 self._db, self._made = strandline.open(self.db_url), made
             return self._db, self._made
 
