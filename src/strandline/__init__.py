@@ -84,6 +84,7 @@ from strandline.model.due import DueCompaction, DueKey, DueResult, DueRun
 from strandline.model.effect import Effect, EffectOutcome, EffectOutcomeKind, EffectState
 from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, SourceEvent
 from strandline.model.figures import Figures, StoreFigures
+from strandline.model.found import FoundConstraint, FoundState
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.moving import BackupReport, CopiedHead, CopyReport
 from strandline.model.needs import approved, in_force, no_open_issue, not_in_force, resolved
@@ -190,6 +191,8 @@ __all__ = [
     "Figures",
     "ForeignSummary",
     "Forked",
+    "FoundConstraint",
+    "FoundState",
     "Hook",
     "IdempotencyConflictError",
     "ImportFormatError",

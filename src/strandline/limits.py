@@ -191,3 +191,11 @@ FLUSH_SLOW_US: Final = 100_000
 WAL_BYTES_LARGE: Final = 64 * 1024 * 1024  # SQLite moves the WAL into the file at 4 MB, unless a reader holds it
 FREE_PAGES_SHARE_MAX: Final = 0.5
 CLOCK_BEHIND_S_MAX: Final = 60.0
+
+# Constraints that nobody declared (`rules.standing`)
+USER_PROSE_CHARS_MAX: Final = 20_000  # of one user message that are read for them; what is longer was pasted
+USER_SENTENCES_MAX: Final = 200  # and its sentences
+FOUND_PER_EVENT_MAX: Final = 16  # of one message
+FOUND_READ_MAX: Final = 400  # the newest of a workflow, with what may lift them; older ones are counted
+FOUND_SHARE: Final = 0.08  # of the budget: sure ones among the anchors, the newest first
+LEDGER_FOUND_SHARE: Final = 0.15  # of the ledger: doubtful ones, the newest first

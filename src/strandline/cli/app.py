@@ -17,6 +17,7 @@ from strandline.cli.checkpoint import checkpoint
 from strandline.cli.command import FILE_STEM, ONLY_WORKFLOW, command
 from strandline.cli.compact import compact
 from strandline.cli.compare import compare
+from strandline.cli.constraints import constraints
 from strandline.cli.context import context
 from strandline.cli.copy import copy
 from strandline.cli.doctor import doctor
@@ -106,6 +107,7 @@ app.command("rewind")(command(rewind, unused=("refs_config",)))
 app.command("guard")(command(guard, unused=("refs_config",)))
 app.command("permits")(command(permits, unused=("refs_config",)))
 app.command("events")(command(events, unused=("refs_config",)))
+app.command("constraints")(command(constraints, unused=("refs_config",)))
 app.command("effects")(command(effects, unused=("refs_config",)))
 app.add_typer(views, name="view")
 app.command("refs")(refs)

@@ -29,6 +29,7 @@ from strandline.model.comparison import Comparison
 from strandline.model.due import PRIORITY_USUAL, DueCompaction, DueKey, DueRun
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.figures import Figures, StoreFigures
+from strandline.model.found import FoundConstraint
 from strandline.model.lineage import LineageEntry
 from strandline.model.moving import BackupReport
 from strandline.model.outcome import CompactionOutcome, RecallHit, SearchHit, VerifyReport
@@ -339,6 +340,18 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
     ) -> list[SearchHit]:
         """As `Workflow.search`."""
         return await in_thread(self._workflow.search, text, limit, before=before, reindex=reindex)
+
+    async def found_constraints(self) -> list[FoundConstraint]:
+        """As `Workflow.found_constraints`."""
+        return await in_thread(self._workflow.found_constraints)
+
+    async def confirm_constraint(self, name: str, *, subject: str | None = None, actor: str = "") -> Appended:
+        """As `Workflow.confirm_constraint`."""
+        return await in_thread(self._workflow.confirm_constraint, name, subject=subject, actor=actor)
+
+    async def dismiss_constraint(self, name: str, *, why: str = "", actor: str = "") -> Appended:
+        """As `Workflow.dismiss_constraint`."""
+        return await in_thread(self._workflow.dismiss_constraint, name, why=why, actor=actor)
 
     async def manifest(self) -> Manifest:
         """As `Workflow.manifest`."""

@@ -10,6 +10,7 @@ from strandline.engine.compact import compact
 from strandline.engine.compact_later import compact_later, list_due
 from strandline.engine.compare import CompareProgress, ComparisonOrder, compare
 from strandline.engine.flow import Verb, run
+from strandline.engine.found import confirm_found, dismiss_found, list_found
 from strandline.engine.lineage import list_entries
 from strandline.engine.plan_job import Order
 from strandline.engine.preview import preview
@@ -19,6 +20,8 @@ from strandline.engine.search import search
 from strandline.limits import COMPARE_LEDGER_TOKENS, RECALL_HITS_MAX, SEARCH_HITS, SUMMARIZER_DEADLINE_S
 from strandline.model.comparison import Comparison
 from strandline.model.due import PRIORITY_USUAL, DueCompaction
+from strandline.model.event import Appended
+from strandline.model.found import FoundConstraint
 from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, RecallHit, SearchHit
 from strandline.model.preview import Preview
@@ -203,6 +206,33 @@ class MemoryVerbs(Verbs):
             progress=progress,
         )
         return compare(self._env, order)
+
+    def found_constraints(self) -> list[FoundConstraint]:
+        """Return the constraints that were found in users' messages and that nobody declared, with what became of each.
+        Those that are sure and stand are pinned, verbatim, by every compaction (C11).
+        """
+        return list_found(self._env, self._view)
+
+    def confirm_constraint(self, name: str, *, subject: str | None = None, actor: str = "") -> Appended:
+        """Declare a constraint that was found, in its own words: mandatory until `lift_constraint` of its subject.
+
+        Args:
+            name: of the constraint, as `found_constraints` tells it.
+            subject: of the one that is declared; None: the name.
+            actor: who confirms.
+
+        Raises:
+            InvalidInputError: no such constraint stands; nothing was appended.
+        """
+        return confirm_found(self._env, self._view, name, subject=subject, actor=actor)
+
+    def dismiss_constraint(self, name: str, *, why: str = "", actor: str = "") -> Appended:
+        """State that what was found is no constraint, or holds no longer; what it had replaced stands again.
+
+        Raises:
+            InvalidInputError: no such constraint is there; nothing was appended.
+        """
+        return dismiss_found(self._env, self._view, name, why=why, actor=actor)
 
     def recall(self, ref: str, limit: int = RECALL_HITS_MAX) -> list[RecallHit]:
         """Return the verbatim events that hold a reference, newest first (C4)."""

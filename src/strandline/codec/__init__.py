@@ -1,6 +1,6 @@
 """Bytes to model and back: deterministic JSON, digests, the hash chain, records and bodies of events, packed bytes."""
 
-from strandline.codec.bodies import ERASED_TEXT, encode_body, read_body, reference_source, searched_text
+from strandline.codec.bodies import ERASED_TEXT, encode_body, read_body, reference_source, searched_text, user_text
 from strandline.codec.digests import (
     DIGEST_BYTES,
     EMPTY_CHAIN,
@@ -20,6 +20,7 @@ from strandline.codec.packing import PLAIN, compress, decompress, fold, unfold
 from strandline.codec.records import (
     chain_event,
     decode_event,
+    decode_found,
     decode_sightings,
     decode_varints,
     encode_record,
@@ -43,6 +44,7 @@ __all__ = [
     "chain_record",
     "compress",
     "decode_event",
+    "decode_found",
     "decode_json",
     "decode_sightings",
     "decode_varints",
@@ -73,4 +75,5 @@ __all__ = [
     "text_digest",
     "unfold",
     "unpack",
+    "user_text",
 ]

@@ -7,7 +7,7 @@ from typing import Final
 
 from strandline.codec.values import decode_json, encode_json, encode_text, leaf_text, show
 from strandline.errors import CorruptRecordError
-from strandline.model.event import BodyFormat, Event, EventKind, NewEvent
+from strandline.model.event import BodyFormat, Event, EventKind, NewEvent, Role
 
 ERASED_TEXT: Final = "[erased]"
 _TEXTS: Final = {  # blocks that are a text, and the member that holds it
@@ -112,6 +112,16 @@ def reference_source(new: NewEvent, format_: BodyFormat, body: bytes) -> tuple[s
     if kind == "image":
         return "", None  # encoded bytes hold no references
     return _read_block(block)[0], None
+
+
+def user_text(new: NewEvent, format_: BodyFormat, body: bytes) -> str:
+    """Return what a user's message says as a reader sees it, where it is nothing but text; else ""."""
+    if new.kind is not EventKind.MESSAGE or new.envelope.role is not Role.USER:
+        return ""
+    if format_ is BodyFormat.TEXT:
+        return body.decode()
+    text, payload = _read_block(new.body if isinstance(new.body, Mapping) else decode_json(body, "a user's message"))
+    return text if payload is None else ""
 
 
 def searched_text(event: Event) -> str:

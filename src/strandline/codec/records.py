@@ -20,6 +20,7 @@ from strandline.model.event import (
     Envelope,
     Event,
     EventKind,
+    Found,
     Role,
     Sighting,
     StoredEvent,
@@ -85,6 +86,7 @@ class _Record(msgspec.Struct, array_like=True, frozen=True, gc=False, forbid_unk
     parent: str | None = None
     single_use: bool | None = None
     epoch: int | None = None  # None: 0
+    found: bytes | None = None
 
 
 _encoder: Final = msgspec.msgpack.Encoder()
@@ -104,6 +106,7 @@ def encode_record(
     call_seq: int | None = None,
     basis: Basis | None = None,
     epoch: int = 0,
+    found: Iterable[Found] = (),
 ) -> bytes:
     """Encode an event but for its seq, key, body and salt."""
     fields: list[object] = [
@@ -131,6 +134,7 @@ def encode_record(
         envelope.parent,
         envelope.single_use or None,
         epoch or None,
+        encode_found(found) or None,
     ]
     while fields[-1] is None:
         fields.pop()
@@ -209,6 +213,7 @@ def decode_event(stored: StoredEvent, digest: bytes, workflow: str) -> Event:
             digest,
             stored.chain,
             wire.epoch or 0,
+            wire.found or b"",
         )
     except (msgspec.DecodeError, msgspec.ValidationError, KeyError, ValueError, OverflowError) as error:
         reason = f"not a record of an event: {error}"
@@ -252,6 +257,23 @@ def encode_sightings(sightings: Iterable[Sighting]) -> bytes:
 def decode_sightings(data: bytes) -> tuple[Sighting, ...]:
     """Decode sightings."""
     return tuple([Sighting(number >> 1, bool(number & 1)) for number in decode_varints(data)])
+
+
+def encode_found(found: Iterable[Found]) -> bytes:
+    """Encode statements that were found, as varints: where one starts, its length and what it does in three bits."""
+    numbers: list[int] = []
+    for start, end, sure, perhaps, lifts in found:
+        numbers += (start, (end - start) << 3 | sure << 2 | perhaps << 1 | lifts)
+    return encode_varints(numbers)
+
+
+def decode_found(data: bytes) -> tuple[Found, ...]:
+    """Decode statements that were found."""
+    numbers = decode_varints(data)
+    return tuple(
+        Found(start, start + (does >> 3), bool(does & 4), bool(does & 2), bool(does & 1))
+        for start, does in zip(numbers[::2], numbers[1::2], strict=False)
+    )
 
 
 def encode_varints(numbers: Iterable[int]) -> bytes:

@@ -15,6 +15,7 @@ from strandline.codec import (
     encode_body,
     encode_record,
     reference_source,
+    user_text,
 )
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.reading import abandoned_of, check_basis, newest_sighting, read_one, standing_register
@@ -30,7 +31,17 @@ from strandline.limits import (
     NAME_CHARS_MAX,
     REFERENCE_CHARS_MAX,
 )
-from strandline.model.event import Appended, Basis, BodyFormat, Event, EventKind, NewEvent, Sighting, StoredEvent
+from strandline.model.event import (
+    Appended,
+    Basis,
+    BodyFormat,
+    Event,
+    EventKind,
+    Found,
+    NewEvent,
+    Sighting,
+    StoredEvent,
+)
 from strandline.model.ids import EVERYONE
 from strandline.model.register import Fact, RegisterStep
 from strandline.ports import KeyTakenError, Transaction
@@ -38,6 +49,7 @@ from strandline.ports.occurrences import AppendTold
 from strandline.rules.anchors import forged_anchor
 from strandline.rules.reference_rules import BUILT_IN, References
 from strandline.rules.register import NAMES_REFERENCES, RegisterEvent
+from strandline.rules.standing import find_standing
 
 _SUBJECT = ("subject",)
 _REQUIRED: Final = {
@@ -66,6 +78,7 @@ class PreparedEvent:
     body: bytes
     declared: tuple[str, ...]
     extracted: tuple[str, ...]
+    found: tuple[Found, ...] = ()  # constraints in a user's message that nobody declared
 
 
 def prepare(new: NewEvent, references: References = BUILT_IN) -> PreparedEvent:
@@ -106,7 +119,15 @@ def prepare(new: NewEvent, references: References = BUILT_IN) -> PreparedEvent:
     extracted = tuple(ref for ref in found if ref not in declared)
     if len(declared) + len(extracted) > EVENT_REFS_MAX:
         raise InvalidInputError(f"a {new.kind} with more than {EVENT_REFS_MAX} references, which is the most allowed")
-    return PreparedEvent(new=new, format=format_, body=body, declared=declared, extracted=extracted)
+    said = user_text(new, format_, body)
+    return PreparedEvent(
+        new=new,
+        format=format_,
+        body=body,
+        declared=declared,
+        extracted=extracted,
+        found=find_standing(said) if said else (),
+    )
 
 
 def _check_shape(new: NewEvent) -> None:
@@ -324,6 +345,7 @@ class LogWriter:
             call_seq=call.source_seq if call else None,
             basis=self._basis,
             epoch=self._head.epoch,
+            found=event.found,
         )
         salt = self._env.entropy.salt()
         chain = chain_event(chain, seq, new.key, record, body_digest(salt, event.body))
@@ -391,6 +413,7 @@ def _register_event(event: PreparedEvent, seq: int, seen: Sequence[Sighting]) ->
         audience=new.audience or EVERYONE,
         envelope=new.envelope,
         declared_ids=tuple(sighting.ref_id for sighting in seen if sighting.declared) if names else (),
+        found=len(event.found),
     )
 
 

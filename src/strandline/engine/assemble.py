@@ -13,12 +13,12 @@ from strandline.engine.environment import PART_JOINT, Environment
 from strandline.engine.material import EMPTY_SOURCE, Material, Shown, covered_refs
 from strandline.engine.plan_job import Job
 from strandline.engine.reading import abandoned_of, newest_seen, newest_sighting
-from strandline.limits import LEDGER_CALLS_SHARE, REFS_PAGE
+from strandline.limits import LEDGER_CALLS_SHARE, LEDGER_FOUND_SHARE, REFS_PAGE
 from strandline.model.candidate import Draft
 from strandline.model.segment import Segment, SegmentHead
 from strandline.model.summary import DroppedRef, Summary
 from strandline.ports import Transaction
-from strandline.rules.anchors import render_older_calls
+from strandline.rules.anchors import render_older_calls, render_perhaps
 from strandline.rules.branches import Abandoned
 from strandline.rules.ledger import select
 from strandline.rules.manifest import change_manifest
@@ -82,13 +82,15 @@ class _Assembly:
         known = {entry.ref_id for entry in entries}
         entries += [entry for entry in self._shown.again.best(self._pages()) if entry.ref_id not in known]
         calls_text = render_older_calls(job.facts.older_calls, int(budget * LEDGER_CALLS_SHARE), env.counter.count)
+        said_text = render_perhaps(job.facts.found, int(budget * LEDGER_FOUND_SHARE), env.counter.count)
+        before = "\n".join(text for text in (calls_text, said_text) if text)
         ledger, refs_text = select(
             entries,
             standing=standing | anchor_refs,
-            budget_tokens=budget - env.part_tokens(calls_text) - env.counter.count(PART_JOINT),
+            budget_tokens=budget - env.part_tokens(before) - env.counter.count(PART_JOINT),
             count=env.counter.count,
         )
-        ledger_text = "\n".join(text for text in (calls_text, refs_text) if text)
+        ledger_text = "\n".join(text for text in (before, refs_text) if text)
         own_refs = anchor_refs | self._standing_in([ledger_text])[0] | {entry.ref_id for entry in ledger}
         standing |= own_refs
         change = change_manifest(

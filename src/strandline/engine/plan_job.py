@@ -10,6 +10,7 @@ from heapq import nlargest
 from strandline.codec import decode_sightings, job_id, read_body
 from strandline.engine.cases import check_unblocked, check_unquarantined
 from strandline.engine.environment import Environment
+from strandline.engine.found import FoundReader
 from strandline.engine.read_context import first_set
 from strandline.engine.reading import (
     check_reach,
@@ -23,15 +24,23 @@ from strandline.engine.reading import (
     to_source,
     visible,
 )
-from strandline.limits import EXPIRES_US_MAX, TAIL_HELD_TOKENS, UNKNOWN_CALL_ANCHORS_MAX
+from strandline.limits import EXPIRES_US_MAX, FOUND_SHARE, TAIL_HELD_TOKENS, UNKNOWN_CALL_ANCHORS_MAX
 from strandline.model.candidate import CompactionPlan, CompactionRecipe
 from strandline.model.event import Event, SourceEvent
+from strandline.model.found import FoundConstraint
 from strandline.model.register import Fact, FactKey, FactKind, FactState, OpenCall
 from strandline.model.summary import Anchor, Summary
 from strandline.model.view import ViewHead
 from strandline.ports import AsyncSummarizer, Summarizer, Transaction
-from strandline.rules.anchors import ANCHORS_HEADING, anchor_line, choose_anchors, make_anchor, render_anchors
-from strandline.rules.planning import Nothing, Places, plan_compaction
+from strandline.rules.anchors import (
+    ANCHORS_HEADING,
+    anchor_line,
+    choose_anchors,
+    found_anchors,
+    make_anchor,
+    render_anchors,
+)
+from strandline.rules.planning import Nothing, Places, check_budget, plan_compaction
 from strandline.rules.register import Register
 
 ALGORITHM = "segments-1"
@@ -70,6 +79,7 @@ class AnchorSet:
     tokens: int
     ref_ids: frozenset[int]  # sighted in the events that state them
     older_calls: tuple[Anchor, ...]  # of unknown outcome, too old to be anchors: for the ledger (I8)
+    found: tuple[FoundConstraint, ...] = ()  # those that nobody declared; sure ones are anchors, others for the ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +122,9 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
             check_unquarantined(env, tx, view)
         base = read_summary(tx, view)
         check_reach(view, head.revision, env.scope.workflow)
-        facts = _Facts(env, tx, view)
+        budget = check_budget(first_set(order.budget, view.budget))
+        facts = _Facts(env, tx, view, budget)
         here = facts.tokens
-        budget = first_set(order.budget, view.budget)
         tail = _Tail(env, view, facts, Places(budget, order.through), tx.register.open_calls())
         for event in read_live(tx, view.watermark + 1, head.revision, env.scope.workflow):
             tail.take(event)
@@ -229,8 +239,10 @@ class _Tail:
 class _AnchorMeter:
     """At most how many tokens the anchors take, kept up to date fact by fact."""
 
-    def __init__(self, cost: Callable[[Fact], int]) -> None:
+    def __init__(self, cost: Callable[[Fact], int], found_most: int) -> None:
         self._cost = cost
+        self._found_most = found_most
+        self._found = 0  # tokens of all that were found; those that exceed `found_most` are no anchors
         self._costs: dict[FactKey, int] = {}
         self._unknown: dict[FactKey, tuple[int, int]] = {}  # calls of unknown outcome: seq, cost
         self._total = 0
@@ -242,14 +254,14 @@ class _AnchorMeter:
         if self._newest is None:
             newest = nlargest(UNKNOWN_CALL_ANCHORS_MAX, self._unknown.values())  # by the seq of the call
             self._newest = sum(cost for _, cost in newest)
-        return self._total + self._newest
+        return self._total + self._newest + min(self._found, self._found_most)
 
     def begin(self, facts: Iterable[Fact]) -> None:
         """Count facts that hold from now on."""
         for fact in facts:
             if fact.key.kind is not FactKind.CALL:
                 self._costs[fact.key] = self._cost(fact)
-                self._total += self._costs[fact.key]
+                self._add(fact.key, self._costs[fact.key])
             elif fact.state is FactState.UNKNOWN:
                 self._unknown[fact.key] = (fact.source_seq, self._cost(fact))
                 self._newest = None
@@ -257,18 +269,26 @@ class _AnchorMeter:
     def end(self, facts: Iterable[Fact]) -> None:
         """Leave facts out that hold no longer."""
         for fact in facts:
-            self._total -= self._costs.pop(fact.key, 0)
+            self._add(fact.key, -self._costs.pop(fact.key, 0))
             if self._unknown.pop(fact.key, None) is not None:
                 self._newest = None
+
+    def _add(self, key: FactKey, tokens: int) -> None:
+        if key.kind is FactKind.FOUND:
+            self._found += tokens
+        else:
+            self._total += tokens
 
 
 class _Facts:
     """The mandatory facts as of any event behind the watermark, folded from the log."""
 
-    def __init__(self, env: Environment, tx: Transaction, view: ViewHead) -> None:
+    def __init__(self, env: Environment, tx: Transaction, view: ViewHead, budget: int) -> None:
         self._env = env
         self._tx = tx
         self._view = view
+        self._found = FoundReader(env, tx)
+        self._found_tokens = int(budget * FOUND_SHARE)
         base = tx.register.as_of(view.watermark) if view.watermark else []
         check_register_whole(tx)
         self._register = Register(base, lambda call_id: tx.register.newest(FactKind.CALL, call_id))
@@ -276,7 +296,7 @@ class _Facts:
         self._event: Event | None = None  # the last one that was taken
         self._calls: dict[int, Event] = {}  # the open ones, without their bodies
         self._open = {fact.key for fact in base if self._holds(fact)}  # the calls that hold the watermark
-        self._meter = _AnchorMeter(self._cost)
+        self._meter = _AnchorMeter(self._cost, self._found_tokens)
         self._meter.begin(self._read(base))
 
     @property
@@ -313,21 +333,35 @@ class _Facts:
         return is_open and self._view.reads(fact.audience)
 
     def _cost(self, fact: Fact) -> int:
+        if fact.key.kind is FactKind.FOUND:
+            return self._found_cost(fact)
         return self._env.counter.count(anchor_line(self._anchor(fact, self._stating(fact))) + "\n")
+
+    def _found_cost(self, fact: Fact) -> int:
+        """Return at most what a statement takes that was found: one that is not sure may come to stand for another."""
+        stating = self._event if self._event is not None and self._event.seq == fact.source_seq else None
+        said = self._found.said(fact, stating)
+        if said is None or not (said.sure or said.lifts):
+            return 0
+        anchor = Anchor(key=fact.key, state=fact.state, seq=said.seq, text=said.text)
+        return self._env.counter.count(anchor_line(anchor) + "\n")
 
     def at(self, seq: int) -> AnchorSet:
         """Return the facts as of event `seq`."""
         facts = list(self._read(self._tx.register.as_of(seq))) if seq else []
-        chosen, older = choose_anchors(facts)
+        chosen, older = choose_anchors([fact for fact in facts if fact.key.kind is not FactKind.FOUND])
         events = [self._stating(fact) for fact in chosen]
-        anchors = tuple(self._anchor(fact, event) for fact, event in zip(chosen, events, strict=True))
-        text = render_anchors(anchors)
+        found = self._found.resolve(fact for fact in facts if fact.key.kind is FactKind.FOUND)
+        pinned, left_out = found_anchors(found, self._found_tokens, self._env.counter.count)
+        anchors = (*(self._anchor(fact, event) for fact, event in zip(chosen, events, strict=True)), *pinned)
+        text = render_anchors(anchors, left_out)
         return AnchorSet(
             anchors=anchors,
             text=text,
             tokens=self._env.part_tokens(text),
             ref_ids=frozenset(sighting.ref_id for event in events for sighting in decode_sightings(event.sightings)),
             older_calls=tuple(self._anchor(fact, self._stating(fact)) for fact in older),
+            found=tuple(found),
         )
 
     def _stating(self, fact: Fact) -> Event:

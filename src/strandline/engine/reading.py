@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from strandline.codec import EMPTY_CHAIN, decode_sightings, event_place, open_event, read_body, text_digest
+from strandline.codec import (
+    EMPTY_CHAIN,
+    decode_found,
+    decode_sightings,
+    event_place,
+    open_event,
+    read_body,
+    text_digest,
+)
 from strandline.engine.environment import Environment, part_tokens
 from strandline.errors import CorruptRecordError, InvalidInputError, TenantScopeError
 from strandline.limits import SIGHTINGS_PAGE
@@ -351,6 +359,7 @@ def register_event(event: Event) -> RegisterEvent:
         declared_ids=tuple(s.ref_id for s in decode_sightings(event.sightings) if s.declared)
         if event.kind in NAMES_REFERENCES
         else (),
+        found=len(decode_found(event.found)) if event.found else 0,
     )
 
 

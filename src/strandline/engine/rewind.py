@@ -42,13 +42,13 @@ from strandline.model.event import Event, EventKind
 from strandline.model.ids import DEFAULT_VIEW, EVERYONE
 from strandline.model.lineage import AbandonedRange, LineageEntry, LineageKind
 from strandline.model.outcome import Rewound
-from strandline.model.register import FactKey, FactKind
+from strandline.model.register import FactKey
 from strandline.model.summary import Summary
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
 from strandline.ports.occurrences import RewindTold
 from strandline.rules.branches import Abandoned
-from strandline.rules.register import rewound
+from strandline.rules.register import ENDED_BY_LIFT, rewound
 
 _GOES_ON = frozenset({CandidateState.PENDING, CandidateState.VALIDATED})
 
@@ -274,7 +274,8 @@ def _restate(env: Environment, tx: Transaction, events: Sequence[Event]) -> tupl
     lifted: set[FactKey] = set()
     for event in events:
         if event.kind is EventKind.LIFT_CONSTRAINT:
-            standing = tx.register.standing(FactKind.CONSTRAINT, event.envelope.subject or "")
+            subject = event.envelope.subject or ""
+            standing = [fact for kind in ENDED_BY_LIFT for fact in tx.register.standing(kind, subject)]
             ends = {fact.key for fact in standing if event.audience in (EVERYONE, fact.audience)} - lifted
             if not ends:
                 continue

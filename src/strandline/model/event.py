@@ -94,6 +94,19 @@ class Sighting(NamedTuple):
     declared: bool
 
 
+class Found(NamedTuple):
+    """A statement found in a user's message that nobody declared: text[start:end] of it (`rules.standing`).
+
+    It binds later turns surely, or perhaps, for it may have been meant for once; or it does no more than lift another.
+    """
+
+    start: int
+    end: int
+    sure: bool = False
+    perhaps: bool = False
+    lifts: bool = False  # it speaks of something that no longer holds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
     """The context from which a state, an event, an effect or a permit was made (SPEC §2)."""
@@ -139,6 +152,7 @@ class Event(NamedTuple):
     body_digest: bytes
     chain: bytes
     epoch: int = 0  # lineage_seq of the divergence in whose epoch it was appended; 0: before any (I17)
+    found: bytes = b""  # codec.decode_found
 
 
 class SourceEvent(NamedTuple):

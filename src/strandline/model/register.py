@@ -17,6 +17,7 @@ class FactKind(enum.StrEnum):
     ARTIFACT = "artifact"
     PIN = "pin"
     DIVERGENCE = "divergence"
+    FOUND = "found"  # a statement of a user that may bind and that nobody declared; `found_name` is its subject
 
 
 class FactState(enum.StrEnum):
@@ -59,6 +60,11 @@ class Fact:
     lane: str = ""  # for a call: the thread or actor whose next user turn closes it
     audience: str = "all"
     expires_us: int | None = None
+
+
+def found_name(seq: int, number: int) -> str:
+    """Return the name of a statement that was found, the `number`-th of event `seq`; it tells nothing of its words."""
+    return f"said-{seq}-{number}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

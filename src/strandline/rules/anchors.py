@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 
 from strandline.limits import UNKNOWN_CALL_ANCHORS_MAX
 from strandline.model.event import Envelope
-from strandline.model.register import Fact, FactKind, FactState
+from strandline.model.found import FoundConstraint, FoundState
+from strandline.model.ids import EVERYONE
+from strandline.model.register import Fact, FactKey, FactKind, FactState
 from strandline.model.summary import Anchor
 
 ANCHORS_HEADING = "Facts in force, verbatim from the log:"
 OLDER_CALLS_HEADING = "Older calls of unknown outcome:"
+PERHAPS_HEADING = "Said by the user, perhaps meant to last:"
 _LABELS = {
     FactKind.CONSTRAINT: "constraint",
     FactKind.APPROVAL: "approval",
@@ -21,9 +24,10 @@ _LABELS = {
     FactKind.CALL: "outcome unknown",
     FactKind.PIN: "pinned",
     FactKind.DIVERGENCE: "divergence",
+    FactKind.FOUND: "found constraint",
 }
 _ORDER = list(_LABELS)
-_HEADINGS = (ANCHORS_HEADING.casefold(), OLDER_CALLS_HEADING.casefold())
+_HEADINGS = (ANCHORS_HEADING.casefold(), OLDER_CALLS_HEADING.casefold(), PERHAPS_HEADING.casefold())
 _ANCHOR_LINE = re.compile(rf"(?:{'|'.join(_LABELS.values())})\b.{{0,1000}}?\[event [0-9]+\]")
 
 
@@ -60,6 +64,39 @@ def make_anchor(fact: Fact, envelope: Envelope, text: str, expires_at: str | Non
     return Anchor(key=fact.key, state=fact.state, seq=fact.source_seq, text=text, note=", ".join(notes))
 
 
+def found_anchors(
+    found: Sequence[FoundConstraint], budget_tokens: int, count: Callable[[str], int]
+) -> tuple[list[Anchor], int]:
+    """Return the anchors of found constraints that stand and are sure, as many of the newest as fit; and how many don't
+    fit.
+
+    They are no mandatory facts, for nobody declared them: the budget cuts them where it would refuse.
+    """
+    pinned = [one for one in found if one.sure and one.state is FoundState.STANDING]
+    chosen: list[Anchor] = []
+    for one in reversed(pinned):
+        key = FactKey(kind=FactKind.FOUND, subject=one.name, holder="" if one.audience == EVERYONE else one.audience)
+        anchor = Anchor(key=key, state=FactState.STANDING, seq=one.seq, text=one.text)
+        budget_tokens -= count(anchor_line(anchor) + "\n")
+        if budget_tokens < 0:
+            break
+        chosen.append(anchor)
+    return chosen[::-1], len(pinned) - len(chosen)
+
+
+def render_perhaps(found: Sequence[FoundConstraint], budget_tokens: int, count: Callable[[str], int]) -> str:
+    """Quote what a user said and perhaps meant to last, the newest first, as much as fits."""
+    text = ""
+    for one in reversed(found):
+        if one.sure or one.state is not FoundState.STANDING:
+            continue
+        longer = f"{text or PERHAPS_HEADING}\n- {one.name}: {_no_anchor_inside(one.text)}"
+        if count(longer) > budget_tokens:
+            break
+        text = longer
+    return text
+
+
 def render_older_calls(calls: Sequence[Anchor], budget_tokens: int, count: Callable[[str], int]) -> str:
     """Write the calls of unknown outcome that are too old to be anchors, the newest first, as many as fit (I8)."""
     text = ""
@@ -92,11 +129,14 @@ def _flat(text: str) -> str:
     return " ".join(text.splitlines())
 
 
-def render_anchors(anchors: Sequence[Anchor]) -> str:
-    """Write the anchors as text, one a line; "" where there is none."""
-    if not anchors:
+def render_anchors(anchors: Sequence[Anchor], found_left_out: int = 0) -> str:
+    """Write the anchors as text, one a line; "" where there is none. Found constraints that don't fit are counted."""
+    if not anchors and not found_left_out:
         return ""
-    return "\n".join((ANCHORS_HEADING, *(anchor_line(anchor) for anchor in anchors)))
+    lines = [ANCHORS_HEADING, *(anchor_line(anchor) for anchor in anchors)]
+    if found_left_out:
+        lines.append(f"- {found_left_out} older found constraints stand in the log only")
+    return "\n".join(lines)
 
 
 def anchor_line(anchor: Anchor) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from strandline.errors import InvalidInputError
 from strandline.model.event import Envelope, EventKind, Role
 from strandline.model.ids import EVERYONE
-from strandline.model.register import Fact, FactKey, FactKind, FactState, RegisterStep
+from strandline.model.register import Fact, FactKey, FactKind, FactState, RegisterStep, found_name
 
 _OPENERS = {
     EventKind.CONSTRAINT: FactKind.CONSTRAINT,
@@ -20,6 +20,7 @@ _CLOSERS = {
     EventKind.RESOLVE: FactKind.ISSUE,
     EventKind.RELEASE_ARTIFACT: FactKind.ARTIFACT,
 }
+ENDED_BY_LIFT = (FactKind.CONSTRAINT, FactKind.FOUND)
 NAMES_REFERENCES = frozenset({EventKind.PIN, EventKind.UNPIN, EventKind.DIVERGENCE})
 """Kinds of events whose declared references are what their facts are about."""
 
@@ -34,6 +35,7 @@ class RegisterEvent:
     audience: str
     envelope: Envelope
     declared_ids: tuple[int, ...] = ()
+    found: int = 0  # statements in a user's message that nobody declared
 
     @property
     def lane(self) -> str:
@@ -161,8 +163,14 @@ class Register:
     # ------------------------------------------------------------------------------------------ calls
 
     def _user_turn(self, event: RegisterEvent) -> RegisterStep:
+        """A user's turn closes the open calls of its lane, and brings what was found in it."""
         closed = [fact for fact in self.open_calls if fact.lane == event.lane]
-        return RegisterStep(ended=_end_before(event, closed), begun=_unknown_from(event, closed))
+        keys = [
+            FactKey(kind=FactKind.FOUND, subject=found_name(event.seq, number), holder=event.circle)
+            for number in range(1, event.found + 1)
+        ]
+        found = [self._fact(event, key, ordinal) for ordinal, key in enumerate(keys, start=len(closed))]
+        return RegisterStep(ended=_end_before(event, closed), begun=(*_unknown_from(event, closed), *found))
 
     def _become_unknown(self, event: RegisterEvent, call: Fact) -> RegisterStep:
         return RegisterStep(ended=_end_before(event, [call]), begun=_unknown_from(event, [call]), call=call)
@@ -220,9 +228,13 @@ class Register:
         return RegisterStep(ended=self._ending(event, [key]), begun=(self._fact(event, key),))
 
     def _end(self, event: RegisterEvent, kind: FactKind) -> RegisterStep:
-        """What is said to everyone ends the facts of every audience; else whom they bind could not read of it."""
-        self._load(kind, event.subject)
-        keys = [key for key in self._facts if (key.kind, key.subject) == (kind, event.subject)]
+        """What is said to everyone ends the facts of every audience; else whom they bind could not read of it. A found
+        constraint is lifted by its name, as a declared one is by its subject.
+        """
+        kinds = ENDED_BY_LIFT if kind is FactKind.CONSTRAINT else (kind,)
+        for ending in kinds:
+            self._load(ending, event.subject)
+        keys = [key for key in self._facts if key.kind in kinds and key.subject == event.subject]
         keys = [key for key in keys if not event.circle or key.holder == event.circle]
         if not keys:
             among = f" for the audience {event.audience!r}" if event.circle else ""
