@@ -43,7 +43,7 @@ from strandline.errors import (
     UnreconciledSummaryError,
 )
 from strandline.model.action import ActionNeed, FactVersion, NeedKind, Permit, PermitState
-from strandline.model.candidate import Draft
+from strandline.model.candidate import Draft, Shares
 from strandline.model.case import (
     Abandon,
     AcceptDivergence,
@@ -236,6 +236,7 @@ __all__ = [
     "Rung",
     "SchemaVersionError",
     "SearchHit",
+    "Shares",
     "SourceEvent",
     "StaleRevisionError",
     "Store",

@@ -65,6 +65,7 @@ CONTEXT_BUDGET_TOKENS_MIN: Final = 64
 SEGMENTS_SHARE: Final = 0.45  # of the budget: the segments' texts
 LEDGER_SHARE: Final = 0.20  # of the budget: anchors and ledger together; the ledger also takes what segments leave
 TAIL_SHARE: Final = 0.35  # of the budget: the events kept verbatim behind the watermark
+SHARES_ROUNDING: Final = 1e-9  # by which the sum of fractions may exceed 1
 SEGMENT_TOKENS_MIN: Final = 24  # its label alone takes up to 16
 LEDGER_CANDIDATES_MAX: Final = 20_000
 LEDGER_CALLS_SHARE: Final = 0.25  # of the ledger: older calls of unknown outcome, the newest first

@@ -62,7 +62,11 @@ def small(db) -> strandline.Workflow:
 
 
 def test_what_was_needed_and_kept_is_what_was_written_down(db):
-    """After event 4 the agent uses bucket-7f3a, job-11aa and ORD-12 unprompted; job-22bb and job-33cc it was shown."""
+    """After event 4 the agent uses bucket-7f3a, job-11aa and ORD-12 unprompted; job-22bb and job-33cc it was shown.
+
+    After event 9 it uses cp-90ffee; drop-5c7e19 was neither in the first summary nor in the events since then, so the
+    second summary could not have kept it.
+    """
     wf = small(db)
     before = log_of(db, wf), wf.lineage(), wf.basis()
     found = wf.compare()
@@ -76,14 +80,14 @@ def test_what_was_needed_and_kept_is_what_was_written_down(db):
     assert first.dropped[0].in_ours
     assert first.needed_to_end.needed == 4  # drop-5c7e19 comes after the second
     assert first.used_again_to_end.needed == 6
-    assert second.needed == strandline.Tally(needed=2, theirs=0, theirs_and_ledger=2, ours=2)
+    assert second.needed == strandline.Tally(needed=1, theirs=0, theirs_and_ledger=1, ours=1)
     assert {name: tally.needed for name, tally in first.needed_by_class.items()} == {"handle": 2, "ticket": 1}
     assert found.needed == strandline.Tally.sum([first.needed, second.needed])
     assert found.needed_by_name == found.needed
-    assert found.used_again.needed == 7
+    assert found.used_again.needed == 6
     assert list(found.needed_by_class) == ["handle", "ticket"]
     for each in found.summaries:
-        assert 0 < each.ours_tokens <= each.theirs_tokens
+        assert 0 < each.ours_prose_tokens <= each.ours_tokens <= each.theirs_tokens
         assert each.ours_reason == ""
         assert 0 < each.ledger_tokens <= found.ledger_budget
     assert (log_of(db, wf), wf.lineage(), wf.basis()) == before
@@ -139,7 +143,7 @@ def test_places_where_no_summary_of_ours_can_stand(db):
     assert short.ours_tokens == 0
     assert "leave no room" in short.ours_reason
     assert (whole.needed.needed, whole.until_seq, whole.ours_reason) == (0, 9, "")
-    assert again.needed == strandline.Tally(needed=1, theirs=0, theirs_and_ledger=1, ours=1)
+    assert again.needed.needed == 0  # the one before it was all that it had to go by, and holds no reference
     assert again.ours_tokens == whole.ours_tokens <= again.theirs_tokens
 
 
@@ -299,3 +303,13 @@ def test_the_picture_draws_each_compaction_up_to_a_limit(db):
 def test_the_picture_of_the_documentation_is_what_the_command_draws(run: Run, tmp_path: Path) -> None:
     run(SAMPLE, "--ledger", "150", "--picture", "kept.svg")
     assert (tmp_path / "kept.svg").read_text() == (ROOT / "docs" / "compare.svg").read_text()
+
+
+def test_shares_say_what_the_length_is_spent_on(db):
+    """More of it for the ledger is less of it for prose; neither makes ours longer than theirs."""
+    wf = small(db)
+    much = wf.compare(shares=strandline.Shares(segments=0.9, ledger=0.1, tail=0.0)).summaries
+    little = wf.compare(shares=strandline.Shares(segments=0.2, ledger=0.8, tail=0.0)).summaries
+    for more, less in zip(much, little, strict=True):
+        assert more.ours_prose_tokens > less.ours_prose_tokens > 0
+        assert max(more.ours_tokens, less.ours_tokens) <= more.theirs_tokens

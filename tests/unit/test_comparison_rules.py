@@ -9,7 +9,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.limits import CONTEXT_BUDGET_TOKENS_MIN, SEGMENTS_SHARE
+from strandline.limits import CONTEXT_BUDGET_TOKENS_MIN
+from strandline.model.candidate import Shares
 from strandline.model.comparison import DECLARED, Tally
 from strandline.model.event import EventKind, Role, SourceEvent
 from strandline.rules.comparison import Kept, budget_within, is_by_agent, uses_after
@@ -106,18 +107,22 @@ def test_by_name_a_path_is_kept_where_its_last_name_stands_alone():
         assert Kept.of(uses, theirs=text, ledger="", ours="").tally(uses).theirs == 0
 
 
-def most(budget: int, anchors: int) -> int:
+def most(budget: int, anchors: int, shares: Shares) -> int:
     """Return the most tokens that a summary without a tail takes by the shares of `rules.planning`."""
-    segments = max(0, min(int(budget * SEGMENTS_SHARE), budget - anchors))
-    return segments + anchors + ledger_tokens(budget, segments=segments, anchors=anchors, tail=0)
+    segments = max(0, min(int(budget * shares.segments), budget - anchors))
+    return segments + anchors + ledger_tokens(budget, shares, segments=segments, anchors=anchors, tail=0)
 
 
 @bounded(300)
-@given(tokens=st.integers(0, 20_000), anchors=st.integers(0, 8_000))
-def test_the_budget_is_the_largest_whose_summary_is_not_longer(tokens, anchors):
-    budget = budget_within(tokens, anchors)
+@given(
+    tokens=st.integers(0, 20_000),
+    anchors=st.integers(0, 8_000),
+    shares=st.sampled_from([Shares(), Shares(segments=0.2, ledger=0.8, tail=0.0), Shares(segments=0.5, ledger=0.0)]),
+)
+def test_the_budget_is_the_largest_whose_summary_is_not_longer(tokens, anchors, shares):
+    budget = budget_within(tokens, anchors, shares)
     if budget is None:
-        assert most(CONTEXT_BUDGET_TOKENS_MIN, anchors) > tokens
+        assert most(CONTEXT_BUDGET_TOKENS_MIN, anchors, shares) > tokens
         return
     assert budget >= CONTEXT_BUDGET_TOKENS_MIN
-    assert most(budget, anchors) <= tokens < most(budget + 1, anchors)
+    assert most(budget, anchors, shares) <= tokens < most(budget + 1, anchors, shares)

@@ -420,3 +420,39 @@ def test_facts_behind_the_watermark_stand_in_the_tail_alone(db):
         "lift_constraint",
         "constraint",
     ]
+
+
+# ---------------------------------------------------------------------------------------------- shares
+
+
+def test_shares_say_what_the_budget_is_spent_on(db, wf):
+    """The whole stays within it; what the segments get less, the ledger gets."""
+    ours = [strandline.Shares(segments=share, ledger=0.65 - share) for share in (0.2, 0.45)]
+    asked: list[int] = []
+
+    def draft(request):
+        asked.append(request.budget_tokens)
+        return "Work went on."
+
+    for shares in ours:
+        assert wf.compact(800, draft, shares=shares).outcome in ("activated", "nothing_to_do")
+        wf.append(talk(30, start=100 * len(asked)))
+    few, more = asked
+    assert few < more
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ({"segments": 0.0}, "no summary is written without room"),
+        ({"ledger": -0.1}, "fraction of the budget"),
+        ({"tail": 1.5}, "fraction of the budget"),
+        ({"segments": True}, "fraction of the budget"),
+        ({"segments": "0.4"}, "fraction of the budget"),
+        ({"segments": float("nan")}, "fraction of the budget"),
+        ({"segments": 0.5, "ledger": 0.5, "tail": 0.5}, "more than all of it"),
+    ],
+)
+def test_shares_that_no_budget_can_be_spent_by_are_refused(shares, said):
+    with pytest.raises(strandline.InvalidInputError, match=said):
+        strandline.Shares(**shares)

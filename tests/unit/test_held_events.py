@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import strandline
 from strandline.engine import plan_job, reading
 from strandline.errors import ContextOverflowError
+from strandline.model.candidate import Shares
 from strandline.model.event import Event, SourceEvent
 from strandline.model.register import OpenCall
 from strandline.model.view import ViewHead
@@ -133,7 +134,7 @@ def test_the_places_kept_give_the_same_plan(
     rows: list[tuple[int, bool, int]], budget: int, anchors: int, through: int | None
 ) -> None:
     """DESIGN §2, tx1: what was let go would not have been chosen; the same errors too."""
-    places = Places(budget, through)
+    places = Places(budget, Shares(), through)
     for seq, (tokens, legal, cost) in enumerate(rows, start=1):
         places.take(seq, tokens, legal=legal, anchors=cost)
     total = sum(tokens for tokens, _, _ in rows)
@@ -156,6 +157,7 @@ def test_the_places_kept_give_the_same_plan(
                 context_tokens=total,
                 revision=len(rows),
                 budget=budget,
+                shares=Shares(),
                 through=through,
                 window_tokens=None,
             )
@@ -168,7 +170,7 @@ def test_the_places_kept_give_the_same_plan(
 
 def test_few_places_are_kept() -> None:
     """They follow the tail's share of the budget."""
-    places = Places(1_000)
+    places = Places(1_000, Shares())
     for seq in range(1, 5_000):
         places.take(seq, seq % 3 * 10, legal=True, anchors=0)
         assert len(places.points()) <= 40

@@ -14,6 +14,7 @@ from strandline.cli.failures import CONFLICT, REJECTED
 from strandline.cli.import_transcript import check_file, hinted, import_file
 from strandline.cli.output import count, pick, plain, span, when
 from strandline.cli.progress import progress
+from strandline.cli.shares import SharesOption
 from strandline.cli.spool import spooled
 from strandline.cli.summarizer import DEFAULT, Chosen, summarizer_of
 from strandline.model.due import PRIORITY_MAX, PRIORITY_USUAL
@@ -51,6 +52,7 @@ def compact(
     strict: Strict = False,
     through: Through = None,
     when_tokens: WhenTokens = None,
+    shares: SharesOption = None,
     later: Later = False,
     delay_s: Delay = None,
     priority: Priority = None,
@@ -58,6 +60,8 @@ def compact(
     """Compact; with FILE, import it and compact in one go."""
     if through is not None and later:
         raise typer.BadParameter("in the background it covers what the budget demands", param_hint="--through")
+    if shares is not None and later:
+        raise typer.BadParameter("in the background the budget has its usual shares", param_hint="--shares")
     if not later and (delay_s is not None or priority is not None):
         raise typer.BadParameter("they say when it is run in the background", param_hint="--delay / --priority")
     drafting = None if later else summarizer_of(summarizer)  # of what is run later, `run-due` says it
@@ -81,6 +85,7 @@ def compact(
             return _asked(target, asked, events_imported)
         with progress(f"compacting {workflow.name}"):
             done = workflow.compact(budget, drafting, strict=strict, through=through, when_tokens=when_tokens)
+            done = workflow.compact(budget, strict=strict, through=through, when_tokens=when_tokens, shares=shares)
         case_kind = workflow.case(done.case_id).kind if done.case_id is not None else None
     duration_ms = _ms(begun, time.perf_counter())
     phases_ms = {"open": _ms(begun, opened)} | ({"import": _ms(opened, imported)} if file is not None else {})

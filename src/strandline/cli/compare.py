@@ -11,6 +11,7 @@ from strandline.cli.command import Answer, Target, number
 from strandline.cli.import_transcript import check_file, import_file
 from strandline.cli.output import count, pick, span, table_of
 from strandline.cli.progress import progress
+from strandline.cli.shares import SharesOption
 from strandline.limits import COMPARE_DROPPED_MAX, COMPARE_LEDGER_TOKENS, CONTEXT_BUDGET_TOKENS
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ Dropped = Annotated[
 ]
 _SHOWN: Final = 3
 _FIELDS: Final = (
-    "until_seq theirs_tokens ledger_tokens ours_tokens ours_reason needed needed_by_name used_again needed_to_end"
-    " used_again_to_end needed_by_class"
+    "until_seq theirs_tokens ledger_tokens ours_tokens ours_prose_tokens ours_reason needed needed_by_name"
+    " used_again needed_to_end used_again_to_end needed_by_class"
 )
 _SUMS: Final = "token_counter revision ledger_budget needed needed_by_name used_again needed_by_class"
 _HELD: Final = "in_ledger in_ours"
@@ -47,6 +48,7 @@ def compare(
     picture: Picture = None,
     ledger: Ledger = COMPARE_LEDGER_TOKENS,
     dropped: Dropped = _SHOWN,
+    shares: SharesOption = None,
 ) -> Answer:
     """Compare another tool's summaries in a transcript with ours.
 
@@ -61,7 +63,7 @@ def compare(
         if file is not None:
             import_file(workflow, file)
         with progress(f"comparing {workflow.name}") as tell:
-            found = workflow.compare(ledger_tokens=ledger, progress=tell)
+            found = workflow.compare(ledger_tokens=ledger, shares=shares, progress=tell)
     name = target.workflow or ""
     drawn = picture if found.summaries else None
     if drawn is not None:

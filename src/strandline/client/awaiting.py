@@ -24,6 +24,7 @@ from strandline.limits import (
     SWEEP_ROWS,
     SWEEP_ROWS_PER_TENANT,
 )
+from strandline.model.candidate import Shares
 from strandline.model.checkpoint import Checkpoint
 from strandline.model.comparison import Comparison
 from strandline.model.due import PRIORITY_USUAL, DueCompaction, DueKey, DueRun
@@ -233,11 +234,12 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
         *,
         through: int | None = None,
         when_tokens: int | None = None,
+        shares: Shares | None = None,
         deadline_s: float = SUMMARIZER_DEADLINE_S,
     ) -> CompactionOutcome:
         """As `Workflow.compact`; a cancelled call lets the step in progress settle and gives its lease back."""
         workflow = self._workflow
-        verb = workflow._compaction(budget, summarizer, strict, through, when_tokens, deadline_s)
+        verb = workflow._compaction(budget, summarizer, strict, through, when_tokens, shares, deadline_s)
         from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
 
         return await arun(verb, workflow._env.clock)
@@ -284,12 +286,13 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
         summarizer: object = None,
         *,
         ledger_tokens: int = COMPARE_LEDGER_TOKENS,
+        shares: Shares | None = None,
         deadline_s: float = SUMMARIZER_DEADLINE_S,
         progress: CompareProgress | None = None,
     ) -> Comparison:
         """As `Workflow.compare`."""
         workflow = self._workflow
-        verb = workflow._comparison(summarizer, ledger_tokens, deadline_s, progress)
+        verb = workflow._comparison(summarizer, ledger_tokens, shares, deadline_s, progress)
         from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
 
         return await arun(verb, workflow._env.clock)

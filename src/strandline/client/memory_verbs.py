@@ -18,6 +18,7 @@ from strandline.engine.read_context import Context, read_context
 from strandline.engine.recall import read_manifest, recall
 from strandline.engine.search import search
 from strandline.limits import COMPARE_LEDGER_TOKENS, RECALL_HITS_MAX, SEARCH_HITS, SUMMARIZER_DEADLINE_S
+from strandline.model.candidate import Shares
 from strandline.model.comparison import Comparison
 from strandline.model.due import PRIORITY_USUAL, DueCompaction
 from strandline.model.event import Appended
@@ -55,6 +56,7 @@ class MemoryVerbs(Verbs):
         *,
         through: int | None = None,
         when_tokens: int | None = None,
+        shares: Shares | None = None,
         deadline_s: float = SUMMARIZER_DEADLINE_S,
     ) -> CompactionOutcome:
         """Compact: cover older events by a validated summary. No event is lost, and the old summary stands until then.
@@ -65,13 +67,16 @@ class MemoryVerbs(Verbs):
             strict: refuse if any event was appended meanwhile.
             through: the last event to cover; None: as the budget demands.
             when_tokens: do nothing below this size of the context.
+            shares: what the budget is spent on; None: the shares of `limits`.
             deadline_s: seconds for one draft; the extractive summarizer has none.
 
         Raises:
             ContextOverflowError: mandatory facts and what must stay verbatim exceed the budget (C11).
             InvalidInputError, CorruptRecordError, StoreUnavailableError: nothing was activated.
         """
-        return run(self._compaction(budget, summarizer, strict, through, when_tokens, deadline_s), self._env.clock)
+        return run(
+            self._compaction(budget, summarizer, strict, through, when_tokens, shares, deadline_s), self._env.clock
+        )
 
     def _compaction(
         self,
@@ -80,6 +85,7 @@ class MemoryVerbs(Verbs):
         strict: bool,
         through: int | None,
         when_tokens: int | None,
+        shares: Shares | None,
         deadline_s: float,
     ) -> Verb[CompactionOutcome]:
         return compact(self._env, self._order(budget, summarizer, strict, through, when_tokens, deadline_s))
@@ -102,6 +108,7 @@ class MemoryVerbs(Verbs):
             through=through,
             when_tokens=when_tokens,
             deadline_s=deadline_of(chosen, deadline_s),
+            shares=shares or Shares(),
         )
 
     def preview(
@@ -174,6 +181,7 @@ class MemoryVerbs(Verbs):
         summarizer: object = None,
         *,
         ledger_tokens: int = COMPARE_LEDGER_TOKENS,
+        shares: Shares | None = None,
         deadline_s: float = SUMMARIZER_DEADLINE_S,
         progress: CompareProgress | None = None,
     ) -> Comparison:
@@ -184,16 +192,22 @@ class MemoryVerbs(Verbs):
         Args:
             summarizer: what drafts ours, as for `compact`.
             ledger_tokens: how many tokens of our ledger are put beside theirs.
+            shares: what the length of ours is spent on, as for `compact`.
             deadline_s: seconds for one draft; the extractive summarizer has none.
             progress: told how many summaries are done, of how many.
 
         Raises:
             InvalidInputError, CorruptRecordError: nothing was compared.
         """
-        return run(self._comparison(summarizer, ledger_tokens, deadline_s, progress), self._env.clock)
+        return run(self._comparison(summarizer, ledger_tokens, shares, deadline_s, progress), self._env.clock)
 
     def _comparison(
-        self, summarizer: object, ledger_tokens: int, deadline_s: float, progress: CompareProgress | None
+        self,
+        summarizer: object,
+        ledger_tokens: int,
+        shares: Shares | None,
+        deadline_s: float,
+        progress: CompareProgress | None,
     ) -> Verb[Comparison]:
         chosen = as_summarizer(summarizer)
         scratch = MemoryStore(digest_key=self._env.store.digest_key)
@@ -203,6 +217,7 @@ class MemoryVerbs(Verbs):
             summarizer=chosen,
             deadline_s=deadline_of(chosen, deadline_s),
             ledger_tokens=ledger_tokens,
+            shares=shares or Shares(),
             progress=progress,
         )
         return compare(self._env, order)

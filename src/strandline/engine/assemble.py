@@ -77,7 +77,9 @@ class _Assembly:
         segments = self._segments(texts, drafted_refs)
         segment_tokens = sum(segment.head.tokens for segment in segments)
         standing = {ref_id for segment in segments for ref_id in segment.ref_ids}
-        budget = ledger_tokens(plan.budget, segments=segment_tokens, anchors=job.facts.tokens, tail=job.tail_tokens)
+        budget = ledger_tokens(
+            plan.budget, plan.shares, segments=segment_tokens, anchors=job.facts.tokens, tail=job.tail_tokens
+        )
         entries = self._shown.new.best(self._pages())
         known = {entry.ref_id for entry in entries}
         entries += [entry for entry in self._shown.again.best(self._pages()) if entry.ref_id not in known]

@@ -20,6 +20,7 @@ from strandline.engine.reading import abandoned_of, find_view, read_live, visibl
 from strandline.engine.watching import watched_flow
 from strandline.errors import ContextOverflowError, InvalidInputError
 from strandline.limits import COMPARE_DROPPED_MAX, COMPARE_SUMMARIES_MAX, CONTEXT_BUDGET_TOKENS_MIN, LOG_PAGE_EVENTS
+from strandline.model.candidate import Shares
 from strandline.model.comparison import ComparedSummary, Comparison
 from strandline.model.event import Envelope, Event, EventKind, NewEvent, SourceEvent
 from strandline.model.outcome import CompactionResult, ForeignSummary
@@ -44,6 +45,7 @@ class ComparisonOrder:
     summarizer: Summarizer | AsyncSummarizer
     deadline_s: float | None
     ledger_tokens: int
+    shares: Shares
     progress: CompareProgress | None
 
 
@@ -79,10 +81,12 @@ def compare(env: Environment, order: ComparisonOrder) -> Verb[Comparison]:
             order.progress(number, len(log.foreign))
         covered = [event for event in log.events if done < event.seq <= foreign.through_seq]
         carried = score(carried, covered, log.ref_ids)
+        shown = verbatim_subset(last_seen, log.foreign[number - 1].text) if number else ()
+        last_seen = {ref: last_seen[ref] for ref in shown}
         last_seen |= {ref: event.seq for event in covered for ref in (*event.declared, *event.extracted)}
         done = max(done, foreign.through_seq)
         theirs_tokens = env.counter.count(foreign.text)
-        text, tokens, reason = yield from ours.at(foreign.through_seq, theirs_tokens)
+        made = yield from ours.at(foreign.through_seq, theirs_tokens)
         _, ledger = select(
             carried,
             standing={log.ref_ids[ref] for ref in verbatim_subset(last_seen, foreign.text)},
@@ -91,8 +95,8 @@ def compare(env: Environment, order: ComparisonOrder) -> Verb[Comparison]:
         )
         following = log.foreign[number + 1].through_seq if number + 1 < len(log.foreign) else log.revision
         uses = uses_after(last_seen, (event for event in log.events if event.seq > foreign.through_seq))
-        kept = Kept.of(uses, theirs=foreign.text, ledger=ledger, ours=text)
-        mildly = Kept.of(uses, theirs=foreign.text, ledger=ledger, ours=text, by_name=True)
+        kept = Kept.of(uses, theirs=foreign.text, ledger=ledger, ours=made.text)
+        mildly = Kept.of(uses, theirs=foreign.text, ledger=ledger, ours=made.text, by_name=True)
         needed = [use for use in uses if not use.shown_first]
         soon = [use for use in needed if use.used_seq <= following]
         compared.append(
@@ -101,8 +105,9 @@ def compare(env: Environment, order: ComparisonOrder) -> Verb[Comparison]:
                 until_seq=following,
                 theirs_tokens=theirs_tokens,
                 ledger_tokens=env.counter.count(ledger),
-                ours_tokens=tokens,
-                ours_reason=reason,
+                ours_tokens=made.tokens,
+                ours_prose_tokens=made.prose_tokens,
+                ours_reason=made.reason,
                 needed=kept.tally(soon),
                 needed_by_name=mildly.tally(soon),
                 used_again=kept.tally(use for use in uses if use.used_seq <= following),
@@ -155,6 +160,16 @@ def _pages(events: Iterator[Event]) -> Iterator[list[Event]]:
         yield page
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Made:
+    """A summary of ours, or why there is none."""
+
+    text: str = ""
+    tokens: int = 0
+    prose_tokens: int = 0
+    reason: str = ""
+
+
 class _Ours:
     """The summaries of ours, made one after the other in the scratch store."""
 
@@ -169,23 +184,28 @@ class _Ours:
             through=None,
             when_tokens=None,
             deadline_s=order.deadline_s,
+            shares=order.shares,
         )
         self._copied = 0
 
-    def at(self, seq: int, tokens: int) -> Verb[tuple[str, int, str]]:
-        """Return text and tokens of a summary through event `seq` of at most so many tokens, or why there is none."""
+    def at(self, seq: int, tokens: int) -> Verb[_Made]:
+        """Make a summary through event `seq` of at most so many tokens, or say why there is none."""
         through = self._copy(seq)
         try:
             order = replace(self._order, through=through, budget=self._budget(through, tokens))
             outcome = yield from compact(self._scratch, order)
         except ContextOverflowError as error:
-            return "", 0, error.message
+            return _Made(reason=error.message)
         summary = outcome.summary
         if outcome.outcome not in (CompactionResult.ACTIVATED, CompactionResult.NOTHING_TO_DO) or summary is None:
-            return "", 0, f"{outcome.outcome}: {outcome.reason}"
+            return _Made(reason=f"{outcome.outcome}: {outcome.reason}")
         if summary.tokens > tokens:
-            return "", 0, f"ours takes {summary.tokens} tokens, theirs {tokens}"
-        return _text(summary), summary.tokens, ""
+            return _Made(reason=f"ours takes {summary.tokens} tokens, theirs {tokens}")
+        return _Made(
+            text=_text(summary),
+            tokens=summary.tokens,
+            prose_tokens=sum(segment.head.tokens for segment in summary.segments),
+        )
 
     def _budget(self, through: int, tokens: int) -> int:
         """Return the budget at which a summary is as long as theirs at most."""
@@ -193,7 +213,7 @@ class _Ours:
             self._scratch, replace(self._order, through=through, budget=tokens * AMPLE + CONTEXT_BUDGET_TOKENS_MIN)
         )
         anchors = 0 if isinstance(job, NoJob) else job.facts.tokens
-        budget = budget_within(tokens, anchors)
+        budget = budget_within(tokens, anchors, self._order.shares)
         if budget is None:
             raise ContextOverflowError(
                 f"{tokens} tokens, the length of theirs, leave no room for a summary of ours with {anchors} tokens of "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from heapq import nlargest
 
@@ -25,7 +25,7 @@ from strandline.engine.reading import (
     visible,
 )
 from strandline.limits import EXPIRES_US_MAX, FOUND_SHARE, TAIL_HELD_TOKENS, UNKNOWN_CALL_ANCHORS_MAX
-from strandline.model.candidate import CompactionPlan, CompactionRecipe
+from strandline.model.candidate import CompactionPlan, CompactionRecipe, Shares
 from strandline.model.event import Event, SourceEvent
 from strandline.model.found import FoundConstraint
 from strandline.model.register import Fact, FactKey, FactKind, FactState, OpenCall
@@ -68,6 +68,7 @@ class Order:
     when_tokens: int | None
     deadline_s: float | None
     background: Background | None = None  # None: somebody waits for it
+    shares: Shares = field(default_factory=Shares)  # what the budget is spent on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +127,8 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
         facts = _Facts(env, tx, view, budget)
         here = facts.tokens
         tail = _Tail(env, view, facts, Places(budget, order.through), tx.register.open_calls())
+        budget = first_set(order.budget, view.budget)
+        tail = _Tail(env, view, facts, Places(budget, order.shares, order.through), tx.register.open_calls())
         for event in read_live(tx, view.watermark + 1, head.revision, env.scope.workflow):
             tail.take(event)
         before = (base.tokens if base else 0) + tail.tokens
@@ -145,6 +148,7 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
             context_tokens=before,
             revision=head.revision,
             budget=budget,
+            shares=order.shares,
             through=order.through,
             window_tokens=order.summarizer.window_tokens,
         )
@@ -186,6 +190,7 @@ def _candidate_id(env: Environment, view: ViewHead, plan: CompactionPlan, recipe
         plan.base_generation,
         plan.watermark,
         plan.budget,
+        plan.shares,
         plan.revision if recipe.strict else None,
         recipe,
     )

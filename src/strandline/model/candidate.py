@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from strandline.errors import InvalidInputError
+from strandline.limits import LEDGER_SHARE, SEGMENTS_SHARE, SHARES_ROUNDING, TAIL_SHARE
 from strandline.model.segment import SegmentHead
 
 
@@ -47,6 +49,30 @@ class FailureClass(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """What a budget is spent on, as fractions of it that come to no more than 1 together.
+
+    Raises:
+        InvalidInputError: a share that is no number of 0..1, no room for segments, or more than the whole.
+    """
+
+    segments: float = SEGMENTS_SHARE  # what the summarizer writes
+    ledger: float = LEDGER_SHARE  # anchors and ledger; the ledger also takes what segments leave
+    tail: float = TAIL_SHARE  # the newest events, verbatim
+
+    def __post_init__(self) -> None:
+        """Refuse shares that no budget can be spent by."""
+        shares = {"segments": self.segments, "ledger": self.ledger, "tail": self.tail}
+        for name, share in shares.items():
+            if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+                raise InvalidInputError(f"the share of {name} is a fraction of the budget, 0..1, not {share!r}")
+        if not self.segments:
+            raise InvalidInputError("the share of segments is 0: no summary is written without room for it")
+        if sum(shares.values()) > 1 + SHARES_ROUNDING:
+            raise InvalidInputError(f"the shares come to {sum(shares.values()):g} of the budget: more than all of it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentJob:
     """One segment to be made: the closed range, what it is made from, and its bound."""
 
@@ -70,6 +96,7 @@ class CompactionPlan:
     compactions: int
     kept: tuple[SegmentHead, ...]
     jobs: tuple[SegmentJob, ...]
+    shares: Shares = field(default_factory=Shares)  # what the budget is spent on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,6 +66,7 @@ class ComparedSummary:
     theirs_tokens: int
     ledger_tokens: int  # of the ledger that is put beside theirs
     ours_tokens: int
+    ours_prose_tokens: int  # of them what the summarizer wrote; the rest are anchors and ledger
     ours_reason: str  # why there is no summary of ours; empty if there is one
     needed: Tally
     needed_by_name: Tally

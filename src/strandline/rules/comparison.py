@@ -12,7 +12,8 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from strandline.limits import CONTEXT_BUDGET_TOKENS_MIN, LEDGER_SHARE, SEGMENTS_SHARE
+from strandline.limits import CONTEXT_BUDGET_TOKENS_MIN
+from strandline.model.candidate import Shares
 from strandline.model.comparison import DECLARED, DroppedUse, Tally, Use
 from strandline.model.event import EventKind, Role, SourceEvent
 from strandline.model.reference import ReferenceClass
@@ -111,17 +112,17 @@ def _found_by_name(refs: Mapping[str, str], text: str) -> set[str]:
     return verbatim_subset(refs, text) | {ref for ref, name in names.items() if name in stand}
 
 
-def budget_within(tokens: int, anchors: int) -> int | None:
+def budget_within(tokens: int, anchors: int, shares: Shares) -> int | None:
     """Return the largest budget at which a summary without a tail takes at most `tokens`; None: there is no such one.
 
     It follows from the shares that `rules.planning` gives to segments and ledger, beside so many tokens of anchors.
     """
 
     def most(budget: int) -> int:
-        segments = max(0, min(int(budget * SEGMENTS_SHARE), budget - anchors))
-        return segments + anchors + ledger_tokens(budget, segments=segments, anchors=anchors, tail=0)
+        segments = max(0, min(int(budget * shares.segments), budget - anchors))
+        return segments + anchors + ledger_tokens(budget, shares, segments=segments, anchors=anchors, tail=0)
 
-    too_large = int((tokens + 1) / (SEGMENTS_SHARE + LEDGER_SHARE)) + 1
+    too_large = int((tokens + 1) / (shares.segments + shares.ledger)) + 1
     budgets = range(CONTEXT_BUDGET_TOKENS_MIN, too_large + 1)
     fitting = bisect_right(budgets, tokens, key=most)
     return budgets[fitting - 1] if fitting else None

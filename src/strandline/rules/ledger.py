@@ -5,9 +5,9 @@ they take; the logarithm of it is
 
     log2 Σ over sightings of 2^(seq / H) / √k   how often, and among how many in one event: k distinct references there
     + USE_GAIN      if agent or user have used it: what only a tool has shown is needed four to eight times less
-    + CLASS_GAINS   paths come back more often; a name in code is spelled out again where the code is read again
+    + CLASS_GAINS   a name in code is spelled out again where the code is read again; a number is mostly an outcome
     - log2(1 + age / AGE_EVENTS)   age: events since it was last sighted
-    - log2(1 + length)
+    - LENGTH_EXPONENT · log2(1 + length)   more than the room it takes: long ones are rarer in the end
 
 The sum is a logarithm over *absolute* seqs: nothing has to be aged when the log grows, entries made at different
 compactions compare, and a new sighting is one log-add. Constants and form are from 18 real compactions (Claude Code).
@@ -33,10 +33,10 @@ LEDGER_HEADING: Final = "References, verbatim:"
 
 AGE_EVENTS: Final = 10
 USE_GAIN: Final = 3.0
+LENGTH_EXPONENT: Final = 4 / 3
 CLASS_GAINS: Final[Mapping[ReferenceClass | None, float]] = {
-    ReferenceClass.PATH: 1.0,
-    ReferenceClass.SNAKE_CASE: -1.0,
-    ReferenceClass.CAMEL_CASE: -1.0,
+    ReferenceClass.CAMEL_CASE: -3.0,
+    ReferenceClass.NUMBER: -2.0,
 }
 ROUNDS_MAX: Final = 4  # lines counted alone come to more than the same lines together: a round uses what is left
 MISSES_MAX: Final = 64  # references in a row that don't fit before the ledger counts as full
@@ -195,7 +195,8 @@ def _ranking(newest: int) -> Callable[[LedgerEntry], tuple[bool, float, int, str
 
     def key(entry: LedgerEntry) -> tuple[bool, float, int, str]:
         value = entry.weight + CLASS_GAINS.get(classify(entry.text), 0.0)
-        value -= math.log2((1 + (newest - entry.last_seq) / AGE_EVENTS) * (1 + len(entry.text)))
+        value -= math.log2(1 + (newest - entry.last_seq) / AGE_EVENTS)
+        value -= LENGTH_EXPONENT * math.log2(1 + len(entry.text))
         if entry.used_seq:
             value += USE_GAIN
         return not entry.declared, -value, -entry.last_seq, entry.text

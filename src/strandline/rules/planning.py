@@ -7,14 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from strandline.errors import ContextOverflowError, InvalidInputError
-from strandline.limits import (
-    CONTEXT_BUDGET_TOKENS_MIN,
-    LEDGER_SHARE,
-    SEGMENT_TOKENS_MIN,
-    SEGMENTS_SHARE,
-    TAIL_SHARE,
-)
-from strandline.model.candidate import CompactionPlan
+from strandline.limits import CONTEXT_BUDGET_TOKENS_MIN, SEGMENT_TOKENS_MIN
+from strandline.model.candidate import CompactionPlan, Shares
 from strandline.model.register import OpenCall
 from strandline.model.segment import SegmentHead
 from strandline.model.view import ViewHead
@@ -40,9 +34,9 @@ class Places:
     budget and not the tail; the plan is the same as from all of them.
     """
 
-    def __init__(self, budget: int, through: int | None = None) -> None:
+    def __init__(self, budget: int, shares: Shares, through: int | None = None) -> None:
         self.tokens = 0  # of the events so far
-        self._tail_budget = int(check_budget(budget) * TAIL_SHARE)
+        self._tail_budget = int(check_budget(budget) * shares.tail)
         self._through = through
         self._near: deque[TailPoint] = deque()  # the rest still fits the tail's share
         self._least: TailPoint | None = None
@@ -93,12 +87,12 @@ def check_budget(budget: int) -> int:
     return budget
 
 
-def ledger_tokens(budget: int, *, segments: int, anchors: int, tail: int) -> int:
+def ledger_tokens(budget: int, shares: Shares, *, segments: int, anchors: int, tail: int) -> int:
     """Return the tokens that the ledger may take: what segments and anchors leave of the summary's shares.
 
     The tail's share stays free for what comes next, and the whole never exceeds the budget.
     """
-    summary = int(budget * (SEGMENTS_SHARE + LEDGER_SHARE))
+    summary = int(budget * (shares.segments + shares.ledger))
     return max(0, min(summary, budget - tail) - segments - anchors)
 
 
@@ -114,6 +108,7 @@ def plan_compaction(
     context_tokens: int,
     revision: int,
     budget: int,
+    shares: Shares,
     through: int | None,
     window_tokens: int | None,
 ) -> CompactionPlan | Nothing:
@@ -130,6 +125,7 @@ def plan_compaction(
         context_tokens: tokens of summary and tail now.
         revision: of the snapshot.
         budget: tokens of the assembled context right after activation.
+        shares: what it is spent on.
         through: the watermark that was asked for, or None.
         window_tokens: the summarizer's window, or None.
 
@@ -140,12 +136,12 @@ def plan_compaction(
     check_budget(budget)
     here = TailPoint(seq=view.watermark, tokens_after=tail_tokens, tokens_through=0, legal=True, anchors=anchors)
     points = [here, *(point for point in tail if point.legal)]
-    point = _place(points, budget) if through is None else _asked(points, through)
+    point = _place(points, budget, shares) if through is None else _asked(points, through)
     if through is not None and through == view.watermark:
         return Nothing(reason=f"the summary covers event {through} already")
     if point.seq == view.watermark and (context_tokens <= budget or not segments):
-        return _nothing(tail, tail_tokens, budget, context_tokens, open_calls)
-    segments_budget = _segments_budget(budget, point, compactions + 1, open_calls)
+        return _nothing(tail, tail_tokens, budget, shares, context_tokens, open_calls)
+    segments_budget = _segments_budget(budget, shares, point, compactions + 1, open_calls)
     merge = plan_segments(
         segments,
         compactions=compactions + 1,
@@ -163,27 +159,30 @@ def plan_compaction(
         compactions=compactions + 1,
         kept=merge.kept,
         jobs=merge.jobs,
+        shares=shares,
     )
 
 
-def _place(points: Sequence[TailPoint], budget: int) -> TailPoint:
+def _place(points: Sequence[TailPoint], budget: int, shares: Shares) -> TailPoint:
     """Return where the watermark goes: as early as the tail's share allows.
 
     Anchors may need more than their share; then the tail gives way first, and after it the segments.
     """
-    tail_budget, segments_budget = int(budget * TAIL_SHARE), int(budget * SEGMENTS_SHARE)
+    tail_budget, segments_budget = int(budget * shares.tail), int(budget * shares.segments)
     for point in points:
         if point.tokens_after <= tail_budget and point.anchors + point.tokens_after + segments_budget <= budget:
             return point
     return min(points, key=lambda point: point.anchors + point.tokens_after)
 
 
-def _segments_budget(budget: int, point: TailPoint, compactions: int, open_calls: Sequence[OpenCall]) -> int:
+def _segments_budget(
+    budget: int, shares: Shares, point: TailPoint, compactions: int, open_calls: Sequence[OpenCall]
+) -> int:
     """Return the tokens of all segments: their share, or what anchors and tail leave of it (C11)."""
-    left = min(int(budget * SEGMENTS_SHARE), budget - point.anchors - point.tokens_after)
+    left = min(int(budget * shares.segments), budget - point.anchors - point.tokens_after)
     least = SEGMENT_TOKENS_MIN * depth_bound(compactions)
     if left < least:
-        held = bool(open_calls) and point.tokens_after > int(budget * TAIL_SHARE)
+        held = bool(open_calls) and point.tokens_after > int(budget * shares.tail)
         raise ContextOverflowError(
             f"mandatory facts of {point.anchors} tokens and {point.tokens_after} tokens of events behind event "
             f"{point.seq}, where the watermark would stand, leave no room for a summary"
@@ -209,10 +208,15 @@ def _asked(points: Sequence[TailPoint], through: int) -> TailPoint:
 
 
 def _nothing(
-    tail: Sequence[TailPoint], tail_tokens: int, budget: int, context_tokens: int, open_calls: Sequence[OpenCall]
+    tail: Sequence[TailPoint],
+    tail_tokens: int,
+    budget: int,
+    shares: Shares,
+    context_tokens: int,
+    open_calls: Sequence[OpenCall],
 ) -> Nothing:
     """Say why nothing is covered; what does not fit the budget is an error (C11)."""
-    held = bool(open_calls) and tail_tokens > int(budget * TAIL_SHARE)
+    held = bool(open_calls) and tail_tokens > int(budget * shares.tail)
     if held and context_tokens > budget:
         raise ContextOverflowError(
             f"{open_calls[0]} is open, and what stands behind it can't be covered before it is answered or abandoned",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from strandline.bench.quality import throughput
+from strandline.bench.quality import needed, throughput
 from strandline.bench.quality.row import Row
 
 Tell = Callable[[int, int], None]  # what is done, of how much
@@ -23,7 +23,10 @@ class Entry:
 
 
 # A line for each module, in the order of the page.
-TABLE: Final = (Entry(ids=("import_mb_s", "compact_mb_s"), measure=throughput.measure),)
+TABLE: Final = (
+    Entry(ids=("needed_later", "needed_names"), measure=needed.measure),
+    Entry(ids=("import_mb_s", "compact_mb_s"), measure=throughput.measure),
+)
 
 IDS: Final = tuple(name for entry in TABLE for name in entry.ids)
 
