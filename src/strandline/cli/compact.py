@@ -84,8 +84,9 @@ def compact(
             )
             return _asked(target, asked, events_imported)
         with progress(f"compacting {workflow.name}"):
-            done = workflow.compact(budget, drafting, strict=strict, through=through, when_tokens=when_tokens)
-            done = workflow.compact(budget, strict=strict, through=through, when_tokens=when_tokens, shares=shares)
+            done = workflow.compact(
+                budget, drafting, strict=strict, through=through, when_tokens=when_tokens, shares=shares
+            )
         case_kind = workflow.case(done.case_id).kind if done.case_id is not None else None
     duration_ms = _ms(begun, time.perf_counter())
     phases_ms = {"open": _ms(begun, opened)} | ({"import": _ms(opened, imported)} if file is not None else {})

@@ -11,6 +11,8 @@ from strandline.cli.compact import Through
 from strandline.cli.failures import REJECTED
 from strandline.cli.output import count, fitted, pick, span
 from strandline.cli.progress import progress
+from strandline.cli.shares import SharesOption
+from strandline.cli.summarizer import DEFAULT, Chosen, summarizer_of
 
 if TYPE_CHECKING:
     from strandline import Preview
@@ -23,13 +25,21 @@ _FIELDS: Final = (
 _HEAD: Final = ("last seen", "in the tail", "reference")
 
 
-def preview(target: Target, budget: Budget = None, through: Through = None, drops: Shown = 20) -> Answer:
+def preview(
+    target: Target,
+    budget: Budget = None,
+    summarizer: Chosen = DEFAULT,
+    through: Through = None,
+    shares: SharesOption = None,
+    drops: Shown = 20,
+) -> Answer:
     """Say what `compact` would do now: what it covers, carries and drops. Nothing is written.
 
     Exit code 5: the draft would be refused.
     """
+    drafting = summarizer_of(summarizer)
     with target.open() as workflow, progress(f"previewing {workflow.name}"):
-        seen = workflow.preview(budget, through=through)
+        seen = workflow.preview(budget, drafting, through=through, shares=shares)
     refused = bool(seen.violations)
     shown = [(drop.last_seq, "yes" if drop.in_tail else "", drop.ref) for drop in seen.dropped[:drops]]
     error: dict[str, object] = {

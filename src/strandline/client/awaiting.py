@@ -250,13 +250,14 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
         summarizer: object = None,
         *,
         through: int | None = None,
+        shares: Shares | None = None,
         deadline_s: float = SUMMARIZER_DEADLINE_S,
     ) -> Preview:
         """As `Workflow.preview`."""
         workflow = self._workflow
         from strandline.engine.aflow import arun
 
-        return await arun(workflow._preview(budget, summarizer, through, deadline_s), workflow._env.clock)
+        return await arun(workflow._preview(budget, summarizer, through, shares, deadline_s), workflow._env.clock)
 
     async def compact_later(
         self,

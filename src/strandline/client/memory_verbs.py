@@ -88,7 +88,7 @@ class MemoryVerbs(Verbs):
         shares: Shares | None,
         deadline_s: float,
     ) -> Verb[CompactionOutcome]:
-        return compact(self._env, self._order(budget, summarizer, strict, through, when_tokens, deadline_s))
+        return compact(self._env, self._order(budget, summarizer, strict, through, when_tokens, shares, deadline_s))
 
     def _order(
         self,
@@ -97,6 +97,7 @@ class MemoryVerbs(Verbs):
         strict: bool,
         through: int | None,
         when_tokens: int | None,
+        shares: Shares | None,
         deadline_s: float,
     ) -> Order:
         chosen = as_summarizer(summarizer)
@@ -117,6 +118,7 @@ class MemoryVerbs(Verbs):
         summarizer: object = None,
         *,
         through: int | None = None,
+        shares: Shares | None = None,
         deadline_s: float = SUMMARIZER_DEADLINE_S,
     ) -> Preview:
         """Say what `compact` would do now, before anything is done: what is covered, carried and dropped (C16).
@@ -124,16 +126,18 @@ class MemoryVerbs(Verbs):
         The summarizer is really asked, the extractive one by default. Nothing is written, and no lease is taken.
 
         Args:
-            budget, summarizer, through, deadline_s: as `compact`.
+            budget, summarizer, through, shares, deadline_s: as `compact`.
 
         Raises:
             SummarizerError: the summarizer gave no draft.
             ContextOverflowError, InvalidInputError, CorruptRecordError, StoreUnavailableError: as `compact`.
         """
-        return run(self._preview(budget, summarizer, through, deadline_s), self._env.clock)
+        return run(self._preview(budget, summarizer, through, shares, deadline_s), self._env.clock)
 
-    def _preview(self, budget: int | None, summarizer: object, through: int | None, deadline_s: float) -> Verb[Preview]:
-        return preview(self._env, self._order(budget, summarizer, False, through, None, deadline_s))
+    def _preview(
+        self, budget: int | None, summarizer: object, through: int | None, shares: Shares | None, deadline_s: float
+    ) -> Verb[Preview]:
+        return preview(self._env, self._order(budget, summarizer, False, through, None, shares, deadline_s))
 
     def compact_later(
         self,

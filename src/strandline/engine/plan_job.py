@@ -126,8 +126,6 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
         budget = check_budget(first_set(order.budget, view.budget))
         facts = _Facts(env, tx, view, budget)
         here = facts.tokens
-        tail = _Tail(env, view, facts, Places(budget, order.through), tx.register.open_calls())
-        budget = first_set(order.budget, view.budget)
         tail = _Tail(env, view, facts, Places(budget, order.shares, order.through), tx.register.open_calls())
         for event in read_live(tx, view.watermark + 1, head.revision, env.scope.workflow):
             tail.take(event)
