@@ -10,6 +10,7 @@ import pytest
 import strandline
 from strandline.engine.cases import open_case
 from strandline.engine.reading import find_view, read_one
+from strandline.limits import ATTEMPTS_MAX
 from strandline.model.case import BLOCKING, CaseKind
 from strandline.testing import ScriptedSummarizer, SeededEntropy, VirtualClock
 from tests.unit.test_engine_stage import lease_of, new_workflow, open_store, quiet, seen_of, talk, transaction
@@ -121,11 +122,11 @@ INVENTED = "Made up: bucket-9999 was opened."
 
 def test_a_quarantined_candidate_is_one_case(wf):
     """C13: it names its candidate; the same job asked again finds it, and it blocks nothing."""
-    done = wf.compact(400, ScriptedSummarizer([INVENTED]))
+    done = wf.compact(400, ScriptedSummarizer([INVENTED] * ATTEMPTS_MAX), fallback=False)
     (case,) = wf.cases()
     assert (done.outcome, done.case_id) == ("quarantined", case.case_id)
-    assert (case.kind, case.subject, case.blocking) == ("quarantined", done.attempts[0].candidate_id, False)
-    assert wf.compact(400, ScriptedSummarizer([])).case_id == case.case_id
+    assert (case.kind, case.subject, case.blocking) == ("quarantined", done.attempts[-1].candidate_id, False)
+    assert wf.compact(400, ScriptedSummarizer([]), fallback=False).case_id == case.case_id
     assert [found.case_id for found in wf.cases()] == [case.case_id]
     assert wf.compact(400, quiet).outcome == "activated"
 
@@ -152,7 +153,7 @@ def test_three_quarantined_candidates_stop_automatic_compaction(wf):
     for number in range(3):
         assert wf.compact(400, quiet, when_tokens=10**9).outcome == "nothing_to_do"
         wf.append(talk(4, start=20 + 10 * number))
-        cases.append(wf.compact(400, ScriptedSummarizer([INVENTED] * 9), when_tokens=1).case_id)
+        cases.append(wf.compact(400, ScriptedSummarizer([INVENTED] * 9), when_tokens=1, fallback=False).case_id)
     assert wf.compact(400, quiet, when_tokens=10**9).outcome == "nothing_to_do", "it is not due"
     with pytest.raises(strandline.UnreconciledSummaryError) as caught:
         wf.compact(400, quiet, when_tokens=1)

@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 import strandline
 from strandline.cli.app import app
 from strandline.cli.compare_picture import SUMMARIES_DRAWN_MAX, draw
-from strandline.limits import COMPARE_DROPPED_MAX, COMPARE_SUMMARIES_MAX
+from strandline.limits import ATTEMPTS_MAX, COMPARE_DROPPED_MAX, COMPARE_SUMMARIES_MAX
 from strandline.model.outcome import ForeignSummary
 from strandline.testing import ScriptedSummarizer
 from tests.unit.test_engine_stage import log_of, new_workflow, transaction
@@ -125,7 +125,7 @@ def test_ours_is_made_by_the_summarizer_that_is_given(db):
 
 def test_a_summary_of_ours_that_is_refused_holds_nothing_and_says_why(db):
     wf = small(db)
-    found = wf.compare(ScriptedSummarizer(["The bucket is bucket-0000, which nobody made."] * 2))
+    found = wf.compare(ScriptedSummarizer(["The bucket is bucket-0000, which nobody made."] * 2 * ATTEMPTS_MAX))
     for each in found.summaries:
         assert (each.needed.ours, each.ours_tokens) == (0, 0)
         assert "quarantined" in each.ours_reason

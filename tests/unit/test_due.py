@@ -18,6 +18,7 @@ from strandline.engine.cases import open_case
 from strandline.engine.claim import fence_all
 from strandline.engine.reading import find_view
 from strandline.limits import (
+    ATTEMPTS_MAX,
     DUE_BUSY_S,
     DUE_DELAY_S_MAX,
     DUE_PARKED_S,
@@ -72,6 +73,10 @@ def row(wf):
 def ask(wf, kind=CaseKind.MISSING_DEPENDENCY):
     with wf._env.write() as tx:
         return open_case(wf._env, tx, kind, view=find_view(tx, "main", str(wf._env.scope)), reason="asked")
+
+
+def bad():
+    return ScriptedSummarizer([INVENTED] * ATTEMPTS_MAX)
 
 
 def never(request):
@@ -506,9 +511,9 @@ def test_what_never_passes_ends_as_a_dead_letter(db, wf, clock):
 
 
 def test_a_bad_draft_fails_with_its_case(db, wf):
-    """C13, C14: quarantined at once; the failure stands in the row, what was asked for meanwhile is due."""
+    """C13, C14: quarantined; the failure stands in the row, what was asked for meanwhile is due."""
     wf.compact_later(BUDGET)
-    ran = db.run_due(KEY, ScriptedSummarizer([INVENTED]))
+    ran = db.run_due(KEY, bad(), fallback=False)
     (case,) = wf.cases()
     assert (ran.result, ran.outcome.outcome, ran.case_id) == ("failed", "quarantined", case.case_id)
     assert (row(wf).failure, row(wf).due_us, row(wf).outcome) == ("semantic", None, "quarantined")
@@ -531,7 +536,7 @@ def test_after_three_semantic_failures_no_worker_tries_again(db, wf, clock):
     for number in range(SEMANTIC_FAILURES_MAX):
         wf.append(talk(2, start=40 + 10 * number))
         wf.compact_later(BUDGET)
-        assert db.run_due(KEY, ScriptedSummarizer([INVENTED])).outcome.outcome == "quarantined"
+        assert db.run_due(KEY, bad(), fallback=False).outcome.outcome == "quarantined"
     wf.append(talk(2, start=90))
     wf.compact_later(BUDGET)
     ran = db.run_due(KEY, never)

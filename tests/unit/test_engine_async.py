@@ -69,7 +69,7 @@ SCRIPTS = {
     "second try": [TRANSIENT, "", "Work went on."],
     "dead letter": [TRANSIENT] * ATTEMPTS_MAX,
     "rejected": [""] * ATTEMPTS_MAX,
-    "quarantined": ["In bucket-dead99."],
+    "drafted by the last resort": ["In bucket-dead99."] * ATTEMPTS_MAX,
     "timeout": [TimeoutError("slow"), "Work went on."],
 }
 

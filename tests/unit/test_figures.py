@@ -8,6 +8,7 @@ import sqlite3
 import pytest
 
 import strandline
+from strandline.limits import ATTEMPTS_MAX
 from strandline.model.figures import MICROSECONDS, fold_figures
 from strandline.stores.sql.figures import figures_of
 from strandline.stores.sql.queries import load_queries
@@ -33,12 +34,15 @@ def test_figures_are_what_happened(db, wf):
     wf.append(talk(20))
     first = wf.compact(400, ScriptedSummarizer([BUSY, BUSY, "Work went on."]))
     wf.append(talk(10, start=50))
-    assert wf.compact(500, ScriptedSummarizer(["In bucket-dead99."])).outcome == "quarantined"
+    assert (
+        wf.compact(500, ScriptedSummarizer(["In bucket-dead99."] * ATTEMPTS_MAX), fallback=False).outcome
+        == "quarantined"
+    )
     wf.recover()
     found = db.tenant("acme").figures()
-    assert found.attempts == {"failed": 2, "activated": 1, "quarantined": 1}
-    assert found.failures == {"transient": 2, "semantic": 1}
-    assert (found.candidates, found.retries, found.attempts_started) == (2, 2, 4)
+    assert found.attempts == {"failed": 3, "activated": 1, "quarantined": 2}
+    assert found.failures == {"transient": 2, "semantic": 3}
+    assert (found.candidates, found.retries, found.attempts_started) == (3, 3, 6)
     assert (found.events, found.summaries, found.summary_tokens) == (60, 1, first.summary_tokens)
     assert (found.depth_max, found.manifest_refs) == (first.depth, first.refs_dropped)
     assert found.lineage == {"compaction": 1, "replay": 1}
@@ -54,7 +58,7 @@ def test_ages_follow_the_clock(tmp_path):
     with open_store("memory", tmp_path, clock=clock) as db:
         wf = new_workflow(db)
         wf.append(talk(10))
-        wf.compact(400, ScriptedSummarizer(["In bucket-dead99."]))
+        wf.compact(400, ScriptedSummarizer(["In bucket-dead99."] * ATTEMPTS_MAX), fallback=False)
         clock.sleep_s(90)
         assert db.tenant("acme").figures().cases_age_s == {"quarantined": 90}
         clock.jump_to(clock.now_us() - 3_600 * MICROSECONDS)  # somebody set it back

@@ -297,7 +297,7 @@ class TestRe2:
         with strandline.open(tmp_path / "x.db", references=ReferenceRules(patterns={"seat": "seat[a-z]+"})) as db:
             wf = db.tenant("t").workflow("w")
             wf.append([strandline.message("user", f"seatabc is taken {n} " * 30) for n in range(20)])
-            refused = wf.compact(600, lambda request: "The user took seatxyz.")
+            refused = wf.compact(600, lambda request: "The user took seatxyz.", fallback=False)
             assert refused.outcome in ("rejected", "quarantined")
             assert "seatxyz" in refused.reason
             assert wf.compact(600, lambda request: "The user took seatabc.").outcome == "activated"

@@ -347,7 +347,7 @@ def test_a_reference_that_only_abandoned_events_hold_is_none_of_the_memorys(wf):
     wf.append([*talk(2), SAY("user", "bucket-77dd is ready"), *talk(1, start=5)])
     wf.rewind(4, **WHO)
     wf.append(talk(10, start=20))
-    refused = wf.compact(400, lambda request: "Look at bucket-77dd." if request.from_seq else "")
+    refused = wf.compact(400, lambda request: "Look at bucket-77dd." if request.from_seq else "", fallback=False)
     assert refused.outcome == "quarantined"
     assert wf.compact(500, quiet).outcome == "activated"
     assert "bucket-77dd" not in [entry.ref for entry in wf.manifest()]

@@ -119,9 +119,10 @@ class AsyncStrandline:
         *,
         worker: str | None = None,
         deadline_s: float = SUMMARIZER_DEADLINE_S,
+        fallback: bool = True,
     ) -> DueRun:
         """As `Strandline.run_due`; a cancelled call lets the step in progress settle, and gives the row back."""
-        verb = self._db._due_run(key, summarizer, worker, deadline_s)
+        verb = self._db._due_run(key, summarizer, worker, deadline_s, fallback)
         from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
 
         return await arun(verb, self._db._clock)
@@ -236,10 +237,12 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
         when_tokens: int | None = None,
         shares: Shares | None = None,
         deadline_s: float = SUMMARIZER_DEADLINE_S,
+        fallback: bool = True,
     ) -> CompactionOutcome:
         """As `Workflow.compact`; a cancelled call lets the step in progress settle and gives its lease back."""
         workflow = self._workflow
         verb = workflow._compaction(budget, summarizer, strict, through, when_tokens, shares, deadline_s)
+        verb = workflow._compaction(budget, summarizer, strict, through, when_tokens, deadline_s, fallback)
         from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
 
         return await arun(verb, workflow._env.clock)

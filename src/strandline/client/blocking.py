@@ -12,7 +12,7 @@ from strandline.client.moving import MoveProgress, back_up
 from strandline.client.opening import open_store
 from strandline.client.patterns import references_with
 from strandline.client.recovery_verbs import RecoveryVerbs
-from strandline.client.verbs import basis_of, deadline_of
+from strandline.client.verbs import basis_of, deadline_of, last_resort_of
 from strandline.codec import keyed_hex
 from strandline.engine import append as append_verb
 from strandline.engine.checkpoint import checkpoint
@@ -141,6 +141,7 @@ class Strandline:
         *,
         worker: str | None = None,
         deadline_s: float = SUMMARIZER_DEADLINE_S,
+        fallback: bool = True,
     ) -> DueRun:
         """Run a due compaction. It is safe to call twice, late, and by several workers: the store decides who runs it.
 
@@ -149,6 +150,7 @@ class Strandline:
             summarizer: as of `Workflow.compact`.
             worker: who runs it, for `Workflow.due`; None: machine and process.
             deadline_s: seconds for one draft; the extractive summarizer has none.
+            fallback: as of `Workflow.compact`.
 
         Returns what came of it: what goes wrong with the job is in the answer, and in its row.
 
@@ -156,15 +158,18 @@ class Strandline:
             StoreUnavailableError, OutcomeUnknownError: the store did not answer; when its lease ends, it is due again.
             CorruptRecordError: the row is not what was written.
         """
-        return run(self._due_run(key, summarizer, worker, deadline_s), self._clock)
+        return run(self._due_run(key, summarizer, worker, deadline_s, fallback), self._clock)
 
-    def _due_run(self, key: DueKey, summarizer: object, worker: str | None, deadline_s: float) -> Verb[DueRun]:
+    def _due_run(
+        self, key: DueKey, summarizer: object, worker: str | None, deadline_s: float, fallback: bool
+    ) -> Verb[DueRun]:
         chosen = as_summarizer(summarizer)
         order = DueOrder(
             key=key,
             worker=worker_name() if worker is None else worker,
             summarizer=chosen,
             deadline_s=deadline_of(chosen, deadline_s),
+            last_resort=last_resort_of(fallback),
         )
         return run_due(self._environment(key.scope), order)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from strandline.client.verbs import Verbs, deadline_of
+from strandline.client.verbs import Verbs, deadline_of, last_resort_of
 from strandline.engine.compact import compact
 from strandline.engine.compact_later import compact_later, list_due
 from strandline.engine.compare import CompareProgress, ComparisonOrder, compare
@@ -58,6 +58,7 @@ class MemoryVerbs(Verbs):
         when_tokens: int | None = None,
         shares: Shares | None = None,
         deadline_s: float = SUMMARIZER_DEADLINE_S,
+        fallback: bool = True,
     ) -> CompactionOutcome:
         """Compact: cover older events by a validated summary. No event is lost, and the old summary stands until then.
 
@@ -69,6 +70,8 @@ class MemoryVerbs(Verbs):
             when_tokens: do nothing below this size of the context.
             shares: what the budget is spent on; None: the shares of `limits`.
             deadline_s: seconds for one draft; the extractive summarizer has none.
+            fallback: let the extractive summarizer draft where the other one says, told and in smaller parts too, what
+                the log does not; False: such a candidate is quarantined at once.
 
         Raises:
             ContextOverflowError: mandatory facts and what must stay verbatim exceed the budget (C11).
@@ -76,6 +79,7 @@ class MemoryVerbs(Verbs):
         """
         return run(
             self._compaction(budget, summarizer, strict, through, when_tokens, shares, deadline_s), self._env.clock
+            self._compaction(budget, summarizer, strict, through, when_tokens, deadline_s, fallback), self._env.clock
         )
 
     def _compaction(
@@ -87,6 +91,7 @@ class MemoryVerbs(Verbs):
         when_tokens: int | None,
         shares: Shares | None,
         deadline_s: float,
+        fallback: bool,
     ) -> Verb[CompactionOutcome]:
         return compact(self._env, self._order(budget, summarizer, strict, through, when_tokens, shares, deadline_s))
 
@@ -110,6 +115,7 @@ class MemoryVerbs(Verbs):
             when_tokens=when_tokens,
             deadline_s=deadline_of(chosen, deadline_s),
             shares=shares or Shares(),
+            last_resort=last_resort_of(fallback),
         )
 
     def preview(

@@ -46,6 +46,17 @@ def deadline_of(summarizer: Summarizer | AsyncSummarizer, deadline_s: float) -> 
     return None if isinstance(summarizer, ExtractiveSummarizer) else deadline_s
 
 
+def last_resort_of(fallback: bool) -> Summarizer | None:
+    """Return what drafts in the place of a summarizer that says what the log does not; None: nothing does.
+
+    Raises:
+        InvalidInputError: neither True nor False.
+    """
+    if not isinstance(fallback, bool):
+        raise InvalidInputError(f"fallback is True or False, not {fallback!r}")
+    return ExtractiveSummarizer() if fallback else None
+
+
 async def in_thread(call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a call in a thread and await it."""
     import asyncio  # a tenth of the start-up time, which a blocking program can do without

@@ -47,6 +47,7 @@ class Refused:
 
     reason: str
     candidate_state: CandidateState | None = None  # the job ended before, in this state
+    ended: tuple[Attempt, ...] = ()  # by these attempts
     fenced: bool = False  # somebody else took the view over
     moved: bool = False  # the base is no longer the newest: plan anew
     case_id: str | None = None  # the open case of how the job ended
@@ -73,12 +74,13 @@ def claim(env: Environment, job: Job, *, background: bool) -> Claim | Refused:
             return Refused(reason=f"another compaction holds view {view.name!r}", busy=True)
         candidate = tx.jobs.candidate(job.candidate_id)
         if candidate is None:
-            tx.jobs.add_candidate(_candidate(env, job))
+            tx.jobs.add_candidate(candidate_of(env, job))
         elif candidate.state not in (CandidateState.PENDING, CandidateState.VALIDATED):
-            ended = find_case(env, tx, _question_of(candidate, CaseKind.QUARANTINED))
+            ended = find_case(env, tx, question_of(candidate, CaseKind.QUARANTINED))
             return Refused(
                 reason=f"this job ended before: {candidate.state}",
                 candidate_state=candidate.state,
+                ended=tuple(tx.jobs.attempts(candidate.candidate_id)),
                 case_id=ended.case_id if ended else None,
             )
         fence_holder(tx, view, now)
@@ -127,7 +129,8 @@ def _moved(tx: Transaction, job: Job, view: ViewHead) -> Refused | None:
     return None
 
 
-def _candidate(env: Environment, job: Job) -> Candidate:
+def candidate_of(env: Environment, job: Job) -> Candidate:
+    """Return the candidate of a job as it begins."""
     return Candidate(
         candidate_id=job.candidate_id,
         view=job.view.name,
@@ -259,9 +262,10 @@ def store_failure(
     drafts: Sequence[Draft] = (),
     verdict: Verdict | None = None,
     ends: CandidateState | None = None,
+    ask_about: Question | None = None,
 ) -> str | None:
     """Settle an attempt that gave no good draft; with `ends` the candidate's attempts are at their end. Return the id
-    of the case that was opened: of a quarantined candidate, or a dead letter, which leaves its candidate pending.
+    of the case that was opened: of `ask_about`.
     """
     secrets = env.references.secrets
     kept = tuple(_kept(draft, secrets) for draft in drafts)
@@ -278,38 +282,41 @@ def store_failure(
             verdict=_kept_verdict(verdict),
         )
         case_id = None
-        if tx.jobs.settle_attempt(settled, fence=attempt.fence, expected=AttemptState.RUNNING) and ends is not None:
-            tx.jobs.set_candidate_state(attempt.candidate_id, ends)
-            case_id = _ask_about(env, tx, attempt.candidate_id, ends)
+        if tx.jobs.settle_attempt(settled, fence=attempt.fence, expected=AttemptState.RUNNING):
+            if ends is not None:
+                tx.jobs.set_candidate_state(attempt.candidate_id, ends)
+            case_id = ask(env, tx, ask_about).case_id if ask_about is not None else None
         _release(tx, attempt)
     if case_id is not None:
         env.emit("case", CaseTold(case_id=case_id, error=failure.value))
     return case_id
 
 
-_CASES = {CandidateState.QUARANTINED: CaseKind.QUARANTINED, CandidateState.PENDING: CaseKind.DEAD_LETTER}
+def question_of(candidate: Candidate, kind: CaseKind, fact: str | None = None) -> Question:
+    """Return the question of a candidate that ended, on the summary that it was built on: a quarantined one, a dead
+    letter, which leaves its candidate pending; or, of an unfit summarizer, whatever candidates it fails.
 
-
-def _ask_about(env: Environment, tx: Transaction, candidate_id: str, ends: CandidateState) -> str | None:
-    """Open the case of a candidate that ended badly, one for each (C13, C14)."""
-    candidate, kind = tx.jobs.candidate(candidate_id), _CASES.get(ends)
-    if candidate is None or kind is None:
-        return None
-    return ask(env, tx, _question_of(candidate, kind)).case_id
-
-
-def _question_of(candidate: Candidate, kind: CaseKind) -> Question:
-    """Return the question of a candidate that ended: on the summary that it was built on."""
+    Args:
+        candidate: that ended.
+        kind: what is asked.
+        fact: that attempt after attempt got wrong.
+    """
     plan = candidate.plan
     base = replace(
         UNWRITTEN_MAIN, name=candidate.view, generation=plan.base_generation, summary_no=plan.base_summary_no
     )
-    return Question(kind=kind, view=base, reason=_ENDED[kind], subject=candidate.candidate_id)
+    said = _ENDED[kind]
+    if kind is CaseKind.UNFIT_SUMMARIZER:
+        base = replace(base, generation=0, summary_no=0)  # the same question on every summary
+        return Question(kind=kind, view=base, reason=said.format(fact=fact), subject=candidate.recipe.model)
+    detail: dict[str, object] = {"fact": fact} if fact else {}
+    return Question(kind=kind, view=base, reason=said, subject=candidate.candidate_id, detail=detail)
 
 
 _ENDED = {
     CaseKind.QUARANTINED: "the draft failed what it must not: see the attempt's verdict",
     CaseKind.DEAD_LETTER: "the summarizer did not answer, however often it was asked",
+    CaseKind.UNFIT_SUMMARIZER: "attempt after attempt got the same mandatory fact wrong: {fact}",
 }
 
 
@@ -326,7 +333,10 @@ def _kept_verdict(verdict: Verdict | None) -> Verdict | None:
     if verdict is None:
         return None
     return Verdict(
-        violations=tuple(replace(v, detail=storable(v.detail, FAILURE_CHARS_MAX)) for v in verdict.violations)
+        violations=tuple(
+            replace(v, detail=storable(v.detail, FAILURE_CHARS_MAX), fact=storable(v.fact, FAILURE_CHARS_MAX))
+            for v in verdict.violations
+        )
     )
 
 

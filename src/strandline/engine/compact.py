@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from strandline.engine.assemble import assemble
 from strandline.engine.claim import (
     Claim,
     Refused,
     activate,
+    candidate_of,
     claim,
     discard_outgrown,
     landed,
+    question_of,
     release,
     store_failure,
     store_validated,
 )
 from strandline.engine.close_calls import close_overdue_calls
-from strandline.engine.compaction_run import BLOCKED, ENDED, Run, outcome_of, tell_attempt
+from strandline.engine.compaction_run import BLOCKED, Run, outcome_of, tell_attempt
 from strandline.engine.draft import Drafting, LeaseLostError, draft_segments
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.flow import Sleep, Verb
+from strandline.engine.material import smaller_windows
 from strandline.engine.plan_job import Job, NoJob, Order, plan_job
 from strandline.engine.search_index import extend_index, is_indexed
 from strandline.engine.watching import watched_flow
@@ -30,6 +35,7 @@ from strandline.errors import (
     InvalidInputError,
     MalformedDraftError,
     OutcomeUnknownError,
+    PromptTooLongError,
     StoreUnavailableError,
     StrandlineError,
     SummarizerError,
@@ -37,9 +43,11 @@ from strandline.errors import (
 )
 from strandline.limits import LEASE_TTL_S, REPLANS_MAX
 from strandline.model.candidate import Attempt, Draft, FailureClass, Verdict
+from strandline.model.case import CaseKind
 from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, CompactionResult
-from strandline.rules.retry import Again, GiveUp, Postpone, classify, decide
+from strandline.rules.ladder import Form, next_form, same_fact
+from strandline.rules.retry import Again, GiveUp, Postpone, Reform, RetryDecision, classify, decide, failure_of
 
 
 @watched_flow("compact")
@@ -60,37 +68,67 @@ def compact(env: Environment, order: Order) -> Verb[CompactionOutcome]:
     deadline_s = order.deadline_s
     if deadline_s is not None and not (isinstance(deadline_s, int | float) and 0 < deadline_s <= LEASE_TTL_S):
         raise InvalidInputError(f"deadline_s {deadline_s!r} lies outside 0..{LEASE_TTL_S:g}")
-    run = Run(env, order, env.clock.monotonic_s())
+    run = Run(env, order, env.clock.monotonic_s(), form=order.as_asked())
     close_overdue_calls(env, order.view)
-    for _ in range(REPLANS_MAX):
+    replans = 0
+    while replans < REPLANS_MAX:
+        run.order = order.asked_for(run.form)
         with run.phase("plan"):
-            job = plan_job(env, order)
+            job = plan_job(env, run.order)
         if isinstance(job, NoJob):
             return outcome_of(run, CompactionResult.NOTHING_TO_DO, job.reason)
         run.tokens_before = job.tokens_before
         result = yield from _attempts(run, job)
+        if isinstance(result, Refused) and result.candidate_state is not None:
+            result = _after_ended(run, job, result)
+        if isinstance(result, Form):
+            run.form = result
+            continue
         if not isinstance(result, Refused):
             return outcome_of(run, *result)
         if result.busy:
             return outcome_of(run, CompactionResult.POSTPONED, result.reason)
-        if result.candidate_state is not None:
-            run.case_id = result.case_id
-            ended = ENDED.get(result.candidate_state, CompactionResult.CONFLICT)
-            return outcome_of(
-                run, ended, f"{result.reason}; nothing is repeated until events, budget or summarizer change"
-            )
         if not result.moved or (order.strict and order.through is not None):  # through that event, and nothing after it
             return outcome_of(run, CompactionResult.CONFLICT, result.reason)
+        replans += 1
     return outcome_of(run, CompactionResult.CONFLICT, f"the view moved {REPLANS_MAX} times while it was compacted")
 
 
-def _attempts(run: Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refused]:
+def _after_ended(run: Run, job: Job, refused: Refused) -> tuple[CompactionResult, str] | Form:
+    """Return the form that follows one whose candidate ended before, by a worker that died since or by an earlier call;
+    or how this call ends, where none does.
+    """
+    state = refused.candidate_state
+    failure = failure_of(state) if state is not None else None
+    run.verdicts += [attempt.verdict for attempt in refused.ended if attempt.verdict is not None]
+    if failure is not None:
+        another = next_form(run.form, failure, can_fall_back=run.can_fall_back)
+        while another is not None and not _can_ask(run, job, another):
+            another = next_form(another, failure, can_fall_back=run.can_fall_back)
+        if another is not None:
+            return another
+    run.case_id = refused.case_id
+    ended = CompactionResult.CONFLICT if failure is None else CompactionResult(str(state))
+    return ended, f"{refused.reason}; nothing is repeated until events, budget or summarizer change"
+
+
+def _can_ask(run: Run, job: Job, form: Form) -> bool:
+    """Tell whether a form would be another one: what can't be split can't be shown in smaller parts."""
+    return form.last_resort or _smaller_windows(run, job, form) is not None
+
+
+def _smaller_windows(run: Run, job: Job, form: Form) -> Sequence[int | None] | None:
+    with run.phase("read"), run.env.read() as tx:
+        return smaller_windows(run.env, tx, job, run.order.summarizer.window_tokens, form.halvings)
+
+
+def _attempts(run: Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refused | Form]:
     """Try a job until it is activated, refused, or its attempts are at their end."""
     env = run.env
-    violations: tuple[str, ...] = ()
-    tries = 0
+    windows = _smaller_windows(run, job, run.form) if run.form.halvings else None
+    windows = windows or [run.order.summarizer.window_tokens] * len(job.plan.jobs)
+    failures: Counter[FailureClass] = Counter()
     while True:
-        tries += 1
         with run.phase("claim"):
             claimed = claim(env, job, background=run.order.background is not None)
         if isinstance(claimed, Refused):
@@ -101,13 +139,12 @@ def _attempts(run: Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refused
         if claimed.resumed:
             run.attempts.append(claimed.attempt)
             return _finish(run, job, claimed.attempt)
-        failed: SummarizerError
-        verdict: Verdict | None = None
+        run.tries += 1
         drafts: list[Draft] = []
         try:
-            drafting = yield from draft_segments(run, job, drafts, violations)
+            drafting = yield from draft_segments(run, job, windows, drafts)
         except SummarizerError as error:
-            failed, failure = error, classify(error)
+            failed = _Failed(error=error, failure=classify(error), drafts=drafts)
         except LeaseLostError as lost:
             run.attempts.append(claimed.attempt)
             tell_attempt(run, claimed.attempt, refused=lost.refused)
@@ -119,49 +156,106 @@ def _attempts(run: Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refused
         else:
             if not drafting.violations:
                 return _store_and_finish(run, job, claimed, drafting, drafts)
-            verdict = Verdict(violations=tuple(drafting.violations))
-            semantic = any(v.failure is FailureClass.SEMANTIC for v in verdict.violations)
-            failure = FailureClass.SEMANTIC if semantic else FailureClass.MALFORMED
-            violations = tuple(f"{v.rule}: {v.detail}" for v in verdict.violations)
-            failed = MalformedDraftError("; ".join(violations))
-        ended = _settle_failure(run, claimed.attempt, failed, failure, tries, drafts, verdict)
+            failed = _judged(run, drafting, drafts)
+        failures[_counted_as(failed.failure)] += 1
+        ended = _settle_failure(run, job, claimed.attempt, failed, failures[_counted_as(failed.failure)])
         if not isinstance(ended, Again):
             return ended
         if ended.delay_s > 0:
             yield Sleep(seconds=ended.delay_s)
 
 
-def _settle_failure(
-    run: Run,
-    attempt: Attempt,
-    failed: SummarizerError,
-    failure: FailureClass,
-    tries: int,
-    drafts: list[Draft],
-    verdict: Verdict | None,
-) -> tuple[CompactionResult, str] | Refused | Again:
-    """Settle an attempt that gave no good draft, and say what follows: another one, or the end of this call."""
-    env, background = run.env, run.order.background
-    decision = decide(
-        failure,
-        attempt=tries,
-        retry_after_s=_seconds(getattr(failed, "retry_after_s", None)),
-        jitter=env.entropy.fraction(),
-        run=background.run if background else None,
+def _counted_as(failure: FailureClass) -> FailureClass:
+    """Return the class with which a failure is counted: bad drafts are one, whatever is wrong with them."""
+    return FailureClass.MALFORMED if failure is FailureClass.SEMANTIC else failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failed:
+    """How an attempt failed."""
+
+    error: SummarizerError
+    failure: FailureClass
+    drafts: Sequence[Draft]
+    verdict: Verdict | None = None
+
+
+def _judged(run: Run, drafting: Drafting, drafts: Sequence[Draft]) -> _Failed:
+    """Return how an attempt failed whose drafts broke a rule; the next one is told of it."""
+    run.violations = tuple(f"{v.rule}: {v.detail}" for v in drafting.violations)
+    semantic = any(v.failure is FailureClass.SEMANTIC for v in drafting.violations)
+    return _Failed(
+        error=MalformedDraftError("; ".join(run.violations)),
+        failure=FailureClass.SEMANTIC if semantic else FailureClass.MALFORMED,
+        drafts=drafts,
+        verdict=Verdict(violations=tuple(drafting.violations)),
     )
-    ends = decision.candidate_state if isinstance(decision, GiveUp) else None
-    text = env.references.secrets.redact(str(failed))  # a provider's error may quote the key it was given (C12)
-    run.case_id = store_failure(env, attempt, failure, text, drafts=drafts, verdict=verdict, ends=ends)
-    run.attempts.append(replace(attempt, failure=failure, failure_text=text, verdict=verdict))
-    tell_attempt(run, attempt, ends=ends, failure=failure)
+
+
+def _settle_failure(
+    run: Run, job: Job, attempt: Attempt, failed: _Failed, tries: int
+) -> tuple[CompactionResult, str] | Refused | Again | Form:
+    """Settle an attempt that gave no good draft, and say what follows: another one, another form, or the end of this
+    call. In whatever form: who is asked again and again, and gets the same fact wrong, is told of to somebody.
+    """
+    if failed.verdict is not None:
+        run.verdicts.append(failed.verdict)
+    decision = _decision(run, job, failed, tries)
+    ends = decision.candidate_state if isinstance(decision, GiveUp | Reform) else None
+    fact, question = same_fact(run.verdicts), None
+    if isinstance(decision, GiveUp) and decision.result in _ASKED:
+        question = question_of(candidate_of(run.env, job), _ASKED[decision.result], fact)
+    elif fact is not None:
+        question = question_of(candidate_of(run.env, job), CaseKind.UNFIT_SUMMARIZER, fact)
+    text = run.env.references.secrets.redact(str(failed.error))  # a provider's may quote the key it was given (C12)
+    opened = store_failure(
+        run.env,
+        attempt,
+        failed.failure,
+        text,
+        drafts=failed.drafts,
+        verdict=failed.verdict,
+        ends=ends,
+        ask_about=question,
+    )
+    run.case_id = opened or run.case_id
+    run.attempts.append(replace(attempt, failure=failed.failure, failure_text=text, verdict=failed.verdict))
+    tell_attempt(run, attempt, ends=ends, failure=failed.failure)
     if isinstance(decision, Again):
         return decision
+    if isinstance(decision, Reform):
+        return decision.form
     if isinstance(decision, GiveUp):
         return decision.result, text
     if isinstance(decision, Postpone):
         run.again_after_s = decision.delay_s
         return CompactionResult.POSTPONED, text
     return Refused(reason=text, moved=True)
+
+
+_ASKED = {
+    CompactionResult.QUARANTINED: CaseKind.QUARANTINED,
+    CompactionResult.DEAD_LETTER: CaseKind.DEAD_LETTER,
+}
+
+
+def _decision(run: Run, job: Job, failed: _Failed, tries: int) -> RetryDecision:
+    """Decide what follows a failure; a form that would be the one before it is passed over."""
+    jitter, form, background = run.env.entropy.fraction(), run.form, run.order.background
+    while True:
+        decision = decide(
+            failed.failure,
+            attempt=tries,
+            retry_after_s=_seconds(getattr(failed.error, "retry_after_s", None)),
+            jitter=jitter,
+            run=background.run if background else None,
+            form=form,
+            too_long=isinstance(failed.error, PromptTooLongError),
+            can_fall_back=run.can_fall_back,
+        )
+        if not isinstance(decision, Reform) or _can_ask(run, job, decision.form):
+            return decision
+        form = decision.form
 
 
 def _seconds(value: object) -> float | None:
@@ -207,7 +301,8 @@ def _finish(run: Run, job: Job, attempt: Attempt) -> tuple[CompactionResult, str
     run.activated = (job, attempt, entry)
     with run.phase("index"):
         _extend_index(run.env)
-    return CompactionResult.ACTIVATED, ""
+    instead = f"drafted by {run.order.summarizer.name!r}: of the summarizer that was asked for, drafts broke a rule"
+    return CompactionResult.ACTIVATED, instead if run.form.last_resort and run.verdicts else ""
 
 
 def _extend_index(env: Environment) -> None:

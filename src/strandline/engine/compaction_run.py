@@ -11,11 +11,12 @@ from strandline.engine.claim import Refused
 from strandline.engine.environment import Environment
 from strandline.engine.plan_job import Job, Order
 from strandline.engine.reading import read_view
-from strandline.model.candidate import Attempt, CandidateState, FailureClass
+from strandline.model.candidate import Attempt, CandidateState, FailureClass, Verdict
 from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, CompactionResult
 from strandline.model.summary import Summary
 from strandline.ports.occurrences import AttemptTold, CompactionTold
+from strandline.rules.ladder import Form
 
 BLOCKED = "blocked"  # by a case, why an attempt was refused
 ENDED = {
@@ -29,8 +30,12 @@ class Run:
     """What one call has seen: for the outcome."""
 
     env: Environment
-    order: Order
+    order: Order  # for a draft in the form that is asked for now
     started_s: float
+    form: Form
+    tries: int = 0  # attempts that this call has begun, in whatever form
+    violations: tuple[str, ...] = ()  # what was wrong with the last draft
+    verdicts: list[Verdict] = field(default_factory=list)  # on the drafts that broke a rule, in whatever form
     phases_ms: dict[str, float] = field(default_factory=dict)
     attempts: list[Attempt] = field(default_factory=list)
     tokens_before: int | None = None
@@ -39,6 +44,11 @@ class Run:
     again_after_s: float | None = None
     held: Attempt | None = None  # the attempt that holds the lease, and since when
     held_s: float = 0.0
+
+    @property
+    def can_fall_back(self) -> bool:
+        """Whether there is a last resort."""
+        return self.order.last_resort is not None
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

@@ -39,21 +39,21 @@ class Drafting:
     violations: list[Violation] = field(default_factory=list)
 
 
-def draft_segments(run: Run, job: Job, drafts: list[Draft], violations: tuple[str, ...]) -> Verb[Drafting]:
-    """Let the summarizer draft every segment, and judge each draft; no transaction is open while it works."""
-    env, window = run.env, run.order.summarizer.window_tokens
+def draft_segments(run: Run, job: Job, windows: Sequence[int | None], drafts: list[Draft]) -> Verb[Drafting]:
+    """Let the summarizer draft every segment, each within its window, and judge each draft."""
+    env = run.env
     drafting = Drafting(Shown(new=Tally(job.base.ledger if job.base else ()), again=Tally()))
-    for part in job.plan.jobs:
+    for part, window in zip(job.plan.jobs, windows, strict=True):
         with run.phase("read"), env.read() as tx:
             material = read_material(env, tx, job, part, window, drafting.shown)
-        drafts.append((yield from _draft_segment(run, job, material, drafting, violations)))
+        drafts.append((yield from _draft_segment(run, job, material, drafting)))
+        if drafting.violations:
+            break  # it is of no use any more, and the next draft would cost
         drafting.materials.append(replace(material, events=()))
     return drafting
 
 
-def _draft_segment(
-    run: Run, job: Job, material: Material, drafting: Drafting, violations: tuple[str, ...]
-) -> Verb[Draft]:
+def _draft_segment(run: Run, job: Job, material: Material, drafting: Drafting) -> Verb[Draft]:
     """Let one segment be drafted: at once, or in parts that fit the summarizer's window (C10), one held at a time."""
     env, summarizer, parts = run.env, run.order.summarizer, material.parts
     drafts: list[Draft] = []
@@ -72,21 +72,25 @@ def _draft_segment(
             events=shown,  # a foreign summarizer gets copies: what it does to them changes nothing of ours
             anchors=job.facts.anchors,
             prior=() if number else material.prior,
-            violations=violations,
+            violations=run.violations,
+            attempt=run.tries,
             counter=env.counter,
         )
         _hold(run, job)
         with run.phase("draft"):
-            draft = yield Summarize(summarizer=summarizer, request=request, deadline_s=run.order.deadline_s)
+            draft: Draft = yield Summarize(summarizer=summarizer, request=request, deadline_s=run.order.deadline_s)
         drafts.append(draft)
         spent += env.counter.count(draft.text)
         if draft.text or budget or len(parts) == 1:
             _judge(run, job, material, events, draft, drafting)
+        if drafting.violations:
+            return draft
     if len(drafts) == 1:
         return drafts[0]
     unfinished = next((draft.finish for draft in drafts if draft.finish != "stop"), "stop")
     text = JOINT.join(draft.text for draft in drafts if draft.text)
-    whole = Draft(text=text, finish=unfinished, model=drafts[0].model)
+    claims = tuple(claim for draft in drafts for claim in draft.claims)
+    whole = Draft(text=text, finish=unfinished, model=drafts[0].model, claims=claims)
     if not drafting.violations:  # of the parts; together they may still be too much, or nothing
         drafting.violations += malformed(whole, material.draft_tokens, env.counter.count(text))
     return whole

@@ -24,14 +24,14 @@ from strandline.engine.reading import (
     visible,
     with_references,
 )
-from strandline.errors import CorruptRecordError
+from strandline.errors import ContextOverflowError, CorruptRecordError
 from strandline.limits import CITED_EVENTS_MAX
 from strandline.model.candidate import Draft, FailureClass, SegmentJob, Verdict, Violation
 from strandline.model.event import Event, EventKind, SourceEvent
 from strandline.model.segment import Segment
 from strandline.ports import Transaction
 from strandline.rules.ledger import Tally
-from strandline.rules.partition import Part, partition
+from strandline.rules.partition import Part, halved_window, partition
 from strandline.rules.rendering import segment_label
 from strandline.rules.secrets import Secret
 from strandline.rules.validation import VIOLATIONS_MAX, invented_refs, validate
@@ -112,6 +112,27 @@ def read_material(
         label=label,
         draft_tokens=part.budget_tokens - env.part_tokens(label),
     )
+
+
+def smaller_windows(
+    env: Environment, tx: Transaction, job: Job, window_tokens: int | None, halvings: int
+) -> list[int | None] | None:
+    """Return, for each segment, the window in which its source is shown in smaller parts than in the summarizer's own.
+    One that can't be split stays as it is; None: none of them can.
+    """
+    windows: list[int | None] = []
+    split = False
+    for part in job.plan.jobs:
+        parts = read_material(env, tx, job, part, window_tokens, Shown(new=Tally(), again=Tally())).parts
+        window = halved_window(parts, halvings)
+        try:
+            smaller = read_material(env, tx, job, part, window, Shown(new=Tally(), again=Tally())).parts
+        except ContextOverflowError:  # one event, or the older texts beside it, is larger than that
+            smaller = parts
+        splits = len(smaller) > len(parts)
+        split = split or splits
+        windows.append(window if splits else window_tokens)
+    return windows if split else None
 
 
 def read_part(env: Environment, tx: Transaction, job: Job, part: Part) -> tuple[SourceEvent, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from heapq import nlargest
 
@@ -40,6 +40,7 @@ from strandline.rules.anchors import (
     make_anchor,
     render_anchors,
 )
+from strandline.rules.ladder import AS_ASKED, LAST_RESORT, Form
 from strandline.rules.planning import Nothing, Places, check_budget, plan_compaction
 from strandline.rules.register import Register
 
@@ -69,6 +70,22 @@ class Order:
     deadline_s: float | None
     background: Background | None = None  # None: somebody waits for it
     shares: Shares = field(default_factory=Shares)  # what the budget is spent on
+    halvings: int = 0  # of what is shown at once (`rules.ladder`)
+    last_resort: Summarizer | None = None  # what drafts after semantic failures; it only computes
+
+    def as_asked(self) -> Form:
+        """Return the form that is asked for first."""
+        return LAST_RESORT if _same(self.summarizer, self.last_resort) else AS_ASKED
+
+    def asked_for(self, form: Form) -> Order:
+        """Return the order for a draft in a form."""
+        if form.last_resort and self.last_resort is not None:
+            return replace(self, summarizer=self.last_resort, deadline_s=None)
+        return replace(self, halvings=form.halvings)
+
+
+def _same(one: Summarizer | AsyncSummarizer, other: Summarizer | None) -> bool:
+    return other is not None and (one.name, one.version) == (other.name, other.version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +178,7 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
             schema=SCHEMA,
             token_counter=env.counter.name,
             strict=order.strict,
+            partition=order.halvings,
             extractor=env.references.name,
         )
         return Job(

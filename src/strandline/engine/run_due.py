@@ -30,6 +30,7 @@ class DueOrder:
     worker: str
     summarizer: Summarizer | AsyncSummarizer
     deadline_s: float | None
+    last_resort: Summarizer | None = None  # as of `Order`
 
 
 def sweep(store: Store, clock: Clock, limit: int, per_tenant: int) -> list[DueKey]:
@@ -89,6 +90,7 @@ def _order(order: DueOrder, taken: DueCompaction) -> Order:
         when_tokens=taken.when_tokens,
         deadline_s=order.deadline_s,
         background=Background(run=taken.runs, fence=taken.fence),
+        last_resort=order.last_resort,
     )
 
 

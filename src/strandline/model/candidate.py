@@ -155,6 +155,7 @@ class Violation:
     failure: FailureClass
     rule: str
     detail: str
+    fact: str = ""  # the mandatory fact that it gets wrong: its kind and subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

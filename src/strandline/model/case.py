@@ -24,6 +24,7 @@ class CaseKind(enum.StrEnum):
     QUARANTINED = "quarantined"
     DEAD_LETTER = "dead_letter"
     REGRESSION = "regression"
+    UNFIT_SUMMARIZER = "unfit_summarizer"  # attempt after attempt got the same mandatory fact wrong
     BLOCKED_CONTEXT = "blocked_context"  # beyond the limits of retrieval (C19)
 
 

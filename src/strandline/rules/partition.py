@@ -56,6 +56,11 @@ def partition(sizes: Iterable[tuple[int, int]], *, prior_tokens: int, window_tok
     return parts
 
 
+def halved_window(parts: Sequence[Part], halvings: int) -> int:
+    """Return the window in which the largest of the parts comes in pieces of half the size, halved so many times."""
+    return max(1, -(-max(part.tokens for part in parts) >> halvings))
+
+
 def part_budget(parts: Sequence[Part], number: int, budget_tokens: int, *, spent_tokens: int, joint_tokens: int) -> int:
     """Return what the draft of part `number` may take of a segment's budget.
 

@@ -31,6 +31,7 @@ FITTING: Final[Mapping[CaseKind, tuple[type, ...]]] = {
     CaseKind.OPEN_CALL: (Abandon,),
     CaseKind.QUARANTINED: (Abandon,),
     CaseKind.DEAD_LETTER: (Abandon,),
+    CaseKind.UNFIT_SUMMARIZER: (Abandon,),
     CaseKind.BLOCKED_CONTEXT: (Abandon,),
 }
 """The answers that fit each kind; the ordinary one first."""

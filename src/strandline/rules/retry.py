@@ -4,8 +4,8 @@
 | --- | --- |
 | transient | again after a delay, ATTEMPTS_MAX attempts in all, then dead letter; the candidate stays pending |
 | the same in the background | no worker waits: the run is postponed, DUE_RUNS_MAX runs in all, then dead letter |
-| malformed | again at once, told what was wrong, ATTEMPTS_MAX attempts in all, then rejected |
-| semantic | quarantined at once: the same transformation is not repeated blindly |
+| malformed | again at once, told what was wrong; then in another form (`rules.ladder`); then rejected |
+| semantic | the same, and behind the last form quarantined: the same transformation is not repeated blindly |
 | conflict | rebuild the plan from the newest snapshot; the engine bounds it by REPLANS_MAX |
 | storage | read the pointer and the candidate's state first, then decide anew (I19) |
 """
@@ -27,16 +27,24 @@ from strandline.limits import (
 )
 from strandline.model.candidate import CandidateState, FailureClass
 from strandline.model.outcome import CompactionResult
+from strandline.rules.ladder import AS_ASKED, Form, drafts_max, next_form
 
 RETRY_AFTER_CAP_S: Final = 120.0  # a server's Retry-After is honoured up to here; below LEASE_TTL_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """Make another attempt after the delay; `tell_violations`: with what was wrong with this one."""
+    """Make another attempt after the delay; it is told what was wrong with this one."""
 
     delay_s: float
-    tell_violations: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reform:
+    """Give this candidate up, in this state, and ask in another form: that is another candidate."""
+
+    candidate_state: CandidateState
+    form: Form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +75,12 @@ class ReadBack:
     """Read the authoritative pointer and the candidate's state before anything is retried (I19)."""
 
 
-RetryDecision = Again | Postpone | GiveUp | Rebuild | ReadBack
+_ENDED: Final = {
+    FailureClass.MALFORMED: (CandidateState.REJECTED, CompactionResult.REJECTED),
+    FailureClass.SEMANTIC: (CandidateState.QUARANTINED, CompactionResult.QUARANTINED),
+}
+
+RetryDecision = Again | Reform | Postpone | GiveUp | Rebuild | ReadBack
 
 
 def classify(error: BaseException) -> FailureClass:
@@ -91,32 +104,47 @@ def decide(
     retry_after_s: float | None = None,
     jitter: float = 0.0,
     run: int | None = None,
+    form: Form = AS_ASKED,
+    too_long: bool = False,
+    can_fall_back: bool = False,
 ) -> RetryDecision:
     """Say what follows a failed attempt (C14).
 
     Args:
         failure: the class of the failure.
-        attempt: the number of the attempt that failed, from 1.
+        attempt: how many attempts in this form failed so, from 1: by a passing reason, or by a bad draft.
         retry_after_s: the wait that the other side asked for, in seconds; None, negative or NaN: none.
         jitter: a random number in [0, 1), from the Entropy port.
         run: the number of the run in the background, from 1; None: somebody waits for this compaction.
+        form: in which the draft was asked for.
+        too_long, can_fall_back: as of `next_form`.
     """
-    if failure is FailureClass.SEMANTIC:
-        return GiveUp(candidate_state=CandidateState.QUARANTINED, result=CompactionResult.QUARANTINED)
     if failure is FailureClass.CONFLICT:
         return Rebuild()
     if failure is FailureClass.STORAGE:
         return ReadBack()
-    transient = failure is FailureClass.TRANSIENT
-    if transient and run is not None and run < DUE_RUNS_MAX:
+    if failure is FailureClass.TRANSIENT:
+        return _transient(attempt, retry_after_s, jitter, run)
+    if attempt < drafts_max(form) and not too_long:
+        return Again(delay_s=0.0)
+    state, result = _ENDED[failure]
+    another = next_form(form, failure, too_long=too_long, can_fall_back=can_fall_back)
+    if another is None:
+        return GiveUp(candidate_state=state, result=result)
+    return Reform(candidate_state=state, form=another)
+
+
+def failure_of(state: CandidateState) -> FailureClass | None:
+    """Return the class of the failure by which a candidate ended; None: it ended by none."""
+    return next((failure for failure, (ended, _) in _ENDED.items() if ended is state), None)
+
+
+def _transient(attempt: int, retry_after_s: float | None, jitter: float, run: int | None) -> RetryDecision:
+    if run is not None and run < DUE_RUNS_MAX:
         return Postpone(delay_s=postponed_s(run, retry_after_s=retry_after_s, jitter=jitter))
-    if attempt >= ATTEMPTS_MAX or (transient and run is not None):
-        if transient:
-            return GiveUp(candidate_state=CandidateState.PENDING, result=CompactionResult.DEAD_LETTER)
-        return GiveUp(candidate_state=CandidateState.REJECTED, result=CompactionResult.REJECTED)
-    if transient:
-        return Again(delay_s=backoff_s(attempt, retry_after_s=retry_after_s, jitter=jitter))
-    return Again(delay_s=0.0, tell_violations=True)
+    if run is not None or attempt >= ATTEMPTS_MAX:
+        return GiveUp(candidate_state=CandidateState.PENDING, result=CompactionResult.DEAD_LETTER)
+    return Again(delay_s=backoff_s(attempt, retry_after_s=retry_after_s, jitter=jitter))
 
 
 def backoff_s(

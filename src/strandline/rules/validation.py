@@ -20,6 +20,7 @@ from strandline.limits import DRAFT_BYTES_MAX
 from strandline.model.candidate import Draft, FailureClass, Verdict, Violation
 from strandline.model.event import EventKind, SourceEvent
 from strandline.model.reference import ReferenceClass
+from strandline.model.register import FactKind
 from strandline.model.summary import Anchor
 from strandline.rules.anchors import forged_anchor
 from strandline.rules.claims import Claim, false_claims
@@ -44,6 +45,13 @@ _WHY: Final = {
     "constraint_lifted": "the constraint {subject} is in force",
     "unknown_call_succeeded": "the outcome of call {subject} is unknown",
 }
+_OF_FACT: Final = {
+    "revoked_approval_stands": FactKind.REVOCATION,
+    "approval_by_another": FactKind.APPROVAL,
+    "open_issue_resolved": FactKind.ISSUE,
+    "constraint_lifted": FactKind.CONSTRAINT,
+    "unknown_call_succeeded": FactKind.CALL,
+}  # the kind of the fact that a claim of this rule gets wrong
 
 
 def validate(
@@ -168,7 +176,13 @@ def _semantic(
         if claim not in told:
             told.add(claim)
             why = _WHY[claim.rule].format(subject=repr(_cut(claim.subject)))
-            yield Violation(failure=FailureClass.SEMANTIC, rule=claim.rule, detail=f"{why}: {_cut(claim.sentence)!r}")
+            kind = _OF_FACT.get(claim.rule) if claim.subject else None
+            yield Violation(
+                failure=FailureClass.SEMANTIC,
+                rule=claim.rule,
+                detail=f"{why}: {_cut(claim.sentence)!r}",
+                fact=f"{kind} {claim.subject}" if kind else "",
+            )
 
 
 def _bad_form(rule: str, detail: str) -> Violation:
