@@ -281,6 +281,27 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
             priority=priority,
         )
 
+    async def compact_when(
+        self,
+        *,
+        tokens: int | None = None,
+        events: int | None = None,
+        age_s: float | None = None,
+        idle_s: float | None = None,
+        budget: int | None = None,
+        priority: int = PRIORITY_USUAL,
+    ) -> DueCompaction | None:
+        """As `Workflow.compact_when`."""
+        return await in_thread(
+            self._workflow.compact_when,
+            tokens=tokens,
+            events=events,
+            age_s=age_s,
+            idle_s=idle_s,
+            budget=budget,
+            priority=priority,
+        )
+
     async def due(self) -> list[DueCompaction]:
         """As `Workflow.due`."""
         return await in_thread(self._workflow.due)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from strandline.client.verbs import Verbs, deadline_of, last_resort_of
 from strandline.engine.compact import compact
 from strandline.engine.compact_later import compact_later, list_due
+from strandline.engine.compact_when import compact_when
 from strandline.engine.compare import CompareProgress, ComparisonOrder, compare
 from strandline.engine.flow import Verb, run
 from strandline.engine.found import confirm_found, dismiss_found, list_found
@@ -27,6 +28,7 @@ from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, RecallHit, SearchHit
 from strandline.model.preview import Preview
 from strandline.model.summary import Manifest
+from strandline.model.triggers import Triggers
 from strandline.stores.memory import MemoryStore
 from strandline.summarizers import as_summarizer
 
@@ -94,6 +96,7 @@ class MemoryVerbs(Verbs):
         fallback: bool,
     ) -> Verb[CompactionOutcome]:
         return compact(self._env, self._order(budget, summarizer, strict, through, when_tokens, shares, deadline_s))
+        return compact(self._env, self._order(budget, summarizer, strict, through, when_tokens, deadline_s, fallback))
 
     def _order(
         self,
@@ -104,6 +107,7 @@ class MemoryVerbs(Verbs):
         when_tokens: int | None,
         shares: Shares | None,
         deadline_s: float,
+        fallback: bool = False,
     ) -> Order:
         chosen = as_summarizer(summarizer)
         return Order(
@@ -179,6 +183,36 @@ class MemoryVerbs(Verbs):
             delay_s=delay_s,
             priority=priority,
         )
+
+    def compact_when(
+        self,
+        *,
+        tokens: int | None = None,
+        events: int | None = None,
+        age_s: float | None = None,
+        idle_s: float | None = None,
+        budget: int | None = None,
+        priority: int = PRIORITY_USUAL,
+    ) -> DueCompaction | None:
+        """Let the view be compacted in the background by itself, from now on, whichever of these comes first (C7).
+
+        It stands in the store: whatever process appends makes the compaction due, in the same transaction; a worker
+        runs it. Set again, it takes the place of what was set; without any reason it is taken away.
+
+        Args:
+            tokens: of the context, by an estimate that each run sets right; clearly above `budget`.
+            events: that came since the last run.
+            age_s: seconds since the first of them came.
+            idle_s: seconds since the last of them came.
+            budget, priority: as of `compact_later`.
+
+        Returns its row; None: there was none, and none was asked for.
+
+        Raises:
+            InvalidInputError: an argument that can't be, or a workflow without events.
+        """
+        triggers = Triggers(tokens=tokens, events=events, age_s=age_s, idle_s=idle_s)
+        return compact_when(self._env, self._view, triggers, budget=budget, priority=priority)
 
     def due(self) -> list[DueCompaction]:
         """Return the compactions that were asked for in the background, one for each view that ever was: what is due,

@@ -18,12 +18,20 @@ from strandline.codec import (
     user_text,
 )
 from strandline.engine.environment import Environment, check_whole
-from strandline.engine.reading import abandoned_of, check_basis, newest_sighting, read_one, standing_register
+from strandline.engine.reading import (
+    abandoned_of,
+    check_basis,
+    find_view,
+    newest_sighting,
+    read_one,
+    standing_register,
+)
 from strandline.engine.watching import watched
 from strandline.errors import IdempotencyConflictError, InvalidInputError, StaleRevisionError
 from strandline.limits import (
     APPEND_EVENTS_MAX,
     EVENT_BYTES_MAX,
+    EVENT_LABEL_TOKENS,
     EVENT_REFS_MAX,
     EXPIRES_US_MAX,
     EXPIRES_US_MIN,
@@ -31,25 +39,17 @@ from strandline.limits import (
     NAME_CHARS_MAX,
     REFERENCE_CHARS_MAX,
 )
-from strandline.model.event import (
-    Appended,
-    Basis,
-    BodyFormat,
-    Event,
-    EventKind,
-    Found,
-    NewEvent,
-    Sighting,
-    StoredEvent,
-)
+from strandline.model.due import DueCompaction
+from strandline.model.event import Appended, Basis, BodyFormat, Event, EventKind, Found, NewEvent, Sighting, StoredEvent
 from strandline.model.ids import EVERYONE
 from strandline.model.register import Fact, RegisterStep
 from strandline.ports import KeyTakenError, Transaction
-from strandline.ports.occurrences import AppendTold
+from strandline.ports.occurrences import AppendTold, DueTold
 from strandline.rules.anchors import forged_anchor
 from strandline.rules.reference_rules import BUILT_IN, References
 from strandline.rules.register import NAMES_REFERENCES, RegisterEvent
 from strandline.rules.standing import find_standing
+from strandline.rules.triggers import saw
 
 _SUBJECT = ("subject",)
 _REQUIRED: Final = {
@@ -188,7 +188,8 @@ def append(
     refuse_repeated_keys(new)
     try:
         with env.write() as tx:
-            appended = LogWriter(env, tx, expected_revision=expected_revision, basis=basis).add(prepared, may_wait=True)
+            writer = LogWriter(env, tx, expected_revision=expected_revision, basis=basis)
+            appended = writer.add(prepared, may_wait=True)
     except (KeyTakenError, StaleRevisionError):
         # Rare, so the probe for keys is kept off the ordinary path (DESIGN §5). A stale revision may be the work of
         # this very batch: sent again after a lost answer, it gets its seqs (I3, I19).
@@ -196,6 +197,8 @@ def append(
             writer = LogWriter(env, tx, expected_revision=None, basis=basis)
             appended = writer.add_missing(prepared, expected_revision)
     env.emit("append", AppendTold(revision=appended.revision, added=appended.added))
+    for due in writer.due.values():
+        env.emit("due", DueTold(view=due.view, priority=due.priority, due_us=due.due_us))
     return appended
 
 
@@ -220,6 +223,7 @@ class LogWriter:
         self._env = env
         self._tx = tx
         self._basis = basis
+        self.due: dict[str, DueCompaction] = {}  # by view: what became due by the events, now
         self._head = tx.log.head()
         if expected_revision is not None and expected_revision != self._head.revision:
             raise StaleRevisionError(expected=expected_revision, actual=self._head.revision)
@@ -273,6 +277,7 @@ class LogWriter:
         new = [text for text in texts if text not in ref_ids]
         ref_ids |= {text: ref_id for ref_id, text in enumerate(new, start=head.ref_id + 1)}
         events: list[StoredEvent] = []
+        audiences: list[str] = []
         sightings: list[tuple[int, int, bool]] = []
         ended: list[Fact] = []
         begun: list[Fact] = []
@@ -298,9 +303,12 @@ class LogWriter:
             stored = self._store(event, seq, seen, step, now, chain)
             chain = stored.chain
             events.append(stored)
+            audiences.append(event.new.audience or (step.call.audience if step.call else EVERYONE))
             sightings += [(sighting.ref_id, seq, sighting.declared) for sighting in seen]
             ended.extend(step.ended)
             begun.extend(step.begun)
+        if head.due_rows:
+            self._tell_triggers(prepared, audiences, now)
         tx.log.insert(events, may_wait=may_wait)
         tx.refs.add(new, head.ref_id + 1, sightings)
         self._head = replace(
@@ -313,6 +321,26 @@ class LogWriter:
         )
         tx.log.set_head(self._head)
         return Appended(seqs=tuple(event.seq for event in events), revision=self._head.revision, added=len(events))
+
+    def _tell_triggers(self, prepared: Sequence[PreparedEvent], audiences: Sequence[str], now: int) -> None:
+        """Let what comes make the compaction of a view due that waits for it (C7)."""
+        for row in self._tx.due.all():
+            if row.watch is None:
+                continue
+            view = find_view(self._tx, row.view, str(self._env.scope))
+            read = [event for event, audience in zip(prepared, audiences, strict=True) if view.reads(audience)]
+            tokens = sum(self._env.counter.count(event.body.decode("utf-8", "replace")) for event in read)
+            after = saw(
+                row,
+                tokens=tokens + EVENT_LABEL_TOKENS * len(read),
+                events=len(read),
+                revision=self._head.revision + len(prepared),
+                now_us=now,
+            )
+            if after != row:
+                self._tx.due.settle(after, fence=row.fence)
+            if after.due_us is not None and after.due_us <= now:
+                self.due[row.view] = after
 
     def _held(self, ref_id: int, in_batch: Container[int]) -> bool:
         """Tell whether a live event holds a reference that was sighted before: a rewind may have left all that did."""

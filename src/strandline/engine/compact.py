@@ -126,7 +126,6 @@ def _attempts(run: Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refused
     """Try a job until it is activated, refused, or its attempts are at their end."""
     env = run.env
     windows = _smaller_windows(run, job, run.form) if run.form.halvings else None
-    windows = windows or [run.order.summarizer.window_tokens] * len(job.plan.jobs)
     failures: Counter[FailureClass] = Counter()
     while True:
         with run.phase("claim"):
@@ -142,7 +141,7 @@ def _attempts(run: Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refused
         run.tries += 1
         drafts: list[Draft] = []
         try:
-            drafting = yield from draft_segments(run, job, windows, drafts)
+            drafting = yield from draft_segments(run, job, drafts, windows)
         except SummarizerError as error:
             failed = _Failed(error=error, failure=classify(error), drafts=drafts)
         except LeaseLostError as lost:

@@ -16,7 +16,7 @@ from strandline.model.lineage import LineageEntry
 from strandline.model.outcome import CompactionOutcome, CompactionResult
 from strandline.model.summary import Summary
 from strandline.ports.occurrences import AttemptTold, CompactionTold
-from strandline.rules.ladder import Form
+from strandline.rules.ladder import AS_ASKED, Form
 
 BLOCKED = "blocked"  # by a case, why an attempt was refused
 ENDED = {
@@ -32,7 +32,7 @@ class Run:
     env: Environment
     order: Order  # for a draft in the form that is asked for now
     started_s: float
-    form: Form
+    form: Form = AS_ASKED
     tries: int = 0  # attempts that this call has begun, in whatever form
     violations: tuple[str, ...] = ()  # what was wrong with the last draft
     verdicts: list[Verdict] = field(default_factory=list)  # on the drafts that broke a rule, in whatever form

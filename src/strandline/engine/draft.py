@@ -39,9 +39,19 @@ class Drafting:
     violations: list[Violation] = field(default_factory=list)
 
 
-def draft_segments(run: Run, job: Job, windows: Sequence[int | None], drafts: list[Draft]) -> Verb[Drafting]:
-    """Let the summarizer draft every segment, each within its window, and judge each draft."""
+def draft_segments(
+    run: Run, job: Job, drafts: list[Draft], windows: Sequence[int | None] | None = None
+) -> Verb[Drafting]:
+    """Let the summarizer draft every segment, and judge each draft.
+
+    Args:
+        run: of the call.
+        job: that is done.
+        drafts: gets each draft.
+        windows: how much of each segment's source is shown at once; None: as much as the summarizer takes.
+    """
     env = run.env
+    windows = windows or [run.order.summarizer.window_tokens] * len(job.plan.jobs)
     drafting = Drafting(Shown(new=Tally(job.base.ledger if job.base else ()), again=Tally()))
     for part, window in zip(job.plan.jobs, windows, strict=True):
         with run.phase("read"), env.read() as tx:

@@ -31,12 +31,12 @@ def preview(env: Environment, order: Order) -> Verb[Preview]:
     """
     check_whole("through", order.through)
     check_whole("when_tokens", order.when_tokens)
-    run = Run(env, order, env.clock.monotonic_s())
+    run = Run(env, order, env.clock.monotonic_s(), tries=1)
     job = plan_job(env, order)
     if isinstance(job, NoJob):
         return _nothing(env, order, job.reason)
     drafts: list[Draft] = []
-    drafting = yield from draft_segments(run, job, drafts, ())
+    drafting = yield from draft_segments(run, job, drafts)
     if drafting.violations:
         return _told(env, job, drafting, None, ())
     with env.read() as tx:

@@ -20,6 +20,7 @@ from strandline.model.outcome import CompactionOutcome
 from strandline.ports import AsyncSummarizer, Clock, Store, Summarizer, Transaction
 from strandline.ports.occurrences import DueRunTold
 from strandline.rules.queueing import Ending, busy_us, died_too_often, ending_by, ending_of, give_back, settle, take
+from strandline.rules.triggers import ran
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +153,11 @@ def _settle(
         case = tx.cases.get(ending.case_id) if ending.case_id is not None else None
         parked = ending.result is DueResult.PARKED
         answered = parked and case is not None and case.state is CaseState.ANSWERED  # before it could wake this row
-        return settle(row, replace(kept, delay_s=0.0) if answered else kept, env.clock.now_us())
+        now = env.clock.now_us()
+        settled = settle(row, replace(kept, delay_s=0.0) if answered else kept, now)
+        if ending.result not in (DueResult.DONE, DueResult.FAILED):
+            return settled
+        return ran(settled, began=taken.watch, tokens_after=outcome.tokens_after if outcome else None, now_us=now)
 
     row = _replace(env, taken, settled_row)
     settled = row is not None and row.fence == taken.fence

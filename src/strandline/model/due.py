@@ -16,6 +16,7 @@ from strandline.limits import DUE_DELAY_S_MAX, LEASE_TTL_S
 from strandline.model.candidate import FailureClass
 from strandline.model.ids import Scope, check_name
 from strandline.model.outcome import CompactionOutcome, CompactionResult
+from strandline.model.triggers import Watch
 
 T = TypeVar("T")
 PRIORITY_MAX: Final = 9
@@ -45,6 +46,7 @@ class DueCompaction:
     failure: FailureClass | None = None
     failure_text: str = ""
     case_id: str | None = None  # the case that the last run opened, or stands before
+    watch: Watch | None = None  # what makes it due by itself; None: only who asks does
 
     @property
     def parked(self) -> bool:

@@ -75,6 +75,7 @@ def ask(there: DueCompaction | None, wish: Wish, now_us: int) -> DueCompaction:
             outcome=there.outcome if there else None,
             failure=there.failure if there else None,
             failure_text=there.failure_text if there else "",
+            watch=there.watch if there else None,
         )
     asked = replace(
         there,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from strandline.codec import pack, unpack
 from strandline.limits import DUE_DELAY_S_MAX, LEASE_TTL_S
 from strandline.model.candidate import FailureClass
 from strandline.model.due import DueCompaction, DueKey, take_turns
 from strandline.model.outcome import CompactionResult
+from strandline.model.triggers import Watch
 from strandline.stores.sql.session import Row, Session, check_seal, seal
 
 _COLUMNS: Final = (
@@ -29,6 +31,7 @@ _COLUMNS: Final = (
     "failure",
     "failure_text",
     "case_id",
+    "watch",
 )
 
 
@@ -60,6 +63,7 @@ class SqlDue:
         row["strict"] = int(due.strict)
         row["outcome"] = due.outcome.value if due.outcome else None
         row["failure"] = due.failure.value if due.failure else None
+        row["watch"] = pack(due.watch) if due.watch else None
         return row | {"row_digest": seal(self._session, "due_compaction", list(row.values()))}
 
     def _to_due(self, row: Row) -> DueCompaction:
@@ -68,6 +72,8 @@ class SqlDue:
         values["strict"] = bool(values["strict"])
         values["outcome"] = CompactionResult(values["outcome"]) if values["outcome"] else None
         values["failure"] = FailureClass(values["failure"]) if values["failure"] else None
+        watch = values["watch"]
+        values["watch"] = unpack(watch, Watch, f"due_compaction {row[0]!r}") if watch is not None else None
         return DueCompaction(**values)
 
 

@@ -595,27 +595,27 @@ FROM approval_use WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id OR
 
 -- name: due
 SELECT view, revision, priority, due_us, wanted_us, asked_us, budget, when_tokens, strict, runs, worker, lease_until_us,
-    fence, outcome, failure, failure_text, case_id, row_digest FROM due_compaction
+    fence, outcome, failure, failure_text, case_id, watch, row_digest FROM due_compaction
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view = :view
 
 -- name: all_due
 SELECT view, revision, priority, due_us, wanted_us, asked_us, budget, when_tokens, strict, runs, worker, lease_until_us,
-    fence, outcome, failure, failure_text, case_id, row_digest FROM due_compaction
+    fence, outcome, failure, failure_text, case_id, watch, row_digest FROM due_compaction
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 ORDER BY view
 
 -- name: add_due
 INSERT INTO due_compaction (tenant_id, workflow_id, view, revision, priority, due_us, wanted_us, asked_us, budget,
-    when_tokens, strict, runs, worker, lease_until_us, fence, outcome, failure, failure_text, case_id, row_digest)
+    when_tokens, strict, runs, worker, lease_until_us, fence, outcome, failure, failure_text, case_id, watch, row_digest)
 VALUES (:tenant_id, :workflow_id, :view, :revision, :priority, :due_us, :wanted_us, :asked_us, :budget, :when_tokens,
-    :strict, :runs, :worker, :lease_until_us, :fence, :outcome, :failure, :failure_text, :case_id, :row_digest)
+    :strict, :runs, :worker, :lease_until_us, :fence, :outcome, :failure, :failure_text, :case_id, :watch, :row_digest)
 
 -- name: settle_due
 -- who read another fence is a worker whose lease was taken over: it settles nothing
 UPDATE due_compaction SET revision = :revision, priority = :priority, due_us = :due_us, wanted_us = :wanted_us,
     asked_us = :asked_us, budget = :budget, when_tokens = :when_tokens, strict = :strict, runs = :runs,
     worker = :worker, lease_until_us = :lease_until_us, fence = :fence, outcome = :outcome, failure = :failure,
-    failure_text = :failure_text, case_id = :case_id, row_digest = :row_digest
+    failure_text = :failure_text, case_id = :case_id, watch = :watch, row_digest = :row_digest
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND view = :view AND fence = :owner_fence
     AND fence <= :fence
 

@@ -13,6 +13,7 @@ from strandline.model.candidate import FailureClass
 from strandline.model.due import DueCompaction, DueKey
 from strandline.model.ids import DEFAULT_VIEW, Scope
 from strandline.model.outcome import CompactionResult
+from strandline.model.triggers import Triggers, Watch
 from strandline.ports import Store
 from strandline.testing.conformance.base import REFUSALS, StoreLaws
 from strandline.testing.conformance.stage import SCOPE, append
@@ -68,6 +69,9 @@ class DueLaws(StoreLaws):
             failure=FailureClass.TRANSIENT,
             failure_text="no answer within 240 s",
             case_id="c1",
+            watch=Watch(
+                triggers=Triggers(tokens=9_000, idle_s=30.0), budget=6_000, priority=7, events=3, since_us=LATER
+            ),
         )
         with store.write(SCOPE) as tx:
             append(tx)

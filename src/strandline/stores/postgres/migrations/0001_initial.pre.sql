@@ -456,6 +456,7 @@ CREATE TABLE due_compaction (
     failure        TEXT COLLATE "C",
     failure_text   TEXT COLLATE "C" NOT NULL,
     case_id        TEXT COLLATE "C",
+    watch          BYTEA,                    -- what makes it due by itself, and what came since the last run
     row_digest     BYTEA NOT NULL,
     PRIMARY KEY (tenant_id, workflow_id, view),
     CHECK ((worker IS NULL) = (lease_until_us = 0))

@@ -442,6 +442,7 @@ CREATE TABLE due_compaction (
     failure        TEXT,
     failure_text   TEXT NOT NULL,
     case_id        TEXT,
+    watch          BLOB,                     -- what makes it due by itself, and what came since the last run
     row_digest     BLOB NOT NULL,
     PRIMARY KEY (tenant_id, workflow_id, view),
     CHECK ((worker IS NULL) = (lease_until_us = 0))
