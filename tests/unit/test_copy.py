@@ -52,7 +52,7 @@ def fill(db) -> None:
     wf.rewind(revision - 2, by="dana", why="a wrong turn")
     wf.compact(350, quiet)
     wf.append([*talk(8, start=20), strandline.message("user", "And bucket-0001 once more.")])
-    wf.compact(350, ScriptedSummarizer(["Made up: bucket-9999 was opened."]))
+    wf.compact(350, ScriptedSummarizer(["Made up: bucket-9999 was opened."] * 3), fallback=False)
     wf.compact(350, quiet)
     wf.checkpoint({"turn": 1}, 1, basis=wf.context())
     keep_foreign(db, wf)

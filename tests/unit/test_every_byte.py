@@ -61,7 +61,7 @@ def whole(tmp_path_factory):
         wf.compact(350, quiet)
         wf.append([strandline.tool_call("c1", "get", {"of": "bucket-0001"}), strandline.tool_result("c1", "vol-77aa")])
         wf.append(talk(8, start=20))
-        wf.compact(350, ScriptedSummarizer(["Made up: bucket-9999 was opened."]))
+        wf.compact(350, ScriptedSummarizer(["Made up: bucket-9999 was opened."] * 3), fallback=False)
         wf.compact(350, quiet)
         wf.register_checkpoint("/srv/state-0.json", f"sha256:{'0' * 64}", 0, basis=wf.context(), name="elsewhere")
         wf.checkpoint({"turn": 1}, 1, basis=wf.context())
@@ -76,6 +76,7 @@ def whole(tmp_path_factory):
         wf.compact_later(350, when_tokens=10_000)
         assert db.run_due(db.sweep()[0], worker="w1").result == "done"
         wf.compact_later(350, when_tokens=10_000, delay_s=60)
+        wf.compact_when(tokens=10_000, budget=350)
         index(wf, other)
         read_outside(db, wf)
         assert db.verify().ok

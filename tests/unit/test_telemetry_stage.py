@@ -39,7 +39,7 @@ def live(tmp_path, *hooks, kind="sqlite") -> strandline.Strandline:
     busy = strandline.TransientSummarizerError(f"busy with {SECRET}")
     assert wf.compact(250, ScriptedSummarizer([busy, "Work went on."])).outcome == "activated"
     wf.append(talk(8, start=50))
-    assert wf.compact(500, ScriptedSummarizer([f"In {SECRET}-dead99."])).outcome == "quarantined"
+    assert wf.compact(500, ScriptedSummarizer([f"In {SECRET}-dead99."] * 3), fallback=False).outcome == "quarantined"
     wf.compact_later(400)
     for key in db.sweep():
         db.run_due(key, ScriptedSummarizer([busy]), worker="worker-1")
