@@ -361,7 +361,6 @@ class SummarizerSetupError(StrandlineError):
     """
 
     hint = "Correct the summarizer's model, key, base URL or options; the active summary is untouched."
-    """The prompt is longer than the model takes; the source is shown in smaller parts."""
 
 
 class QueueFullError(StrandlineError):

@@ -241,8 +241,7 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
     ) -> CompactionOutcome:
         """As `Workflow.compact`; a cancelled call lets the step in progress settle and gives its lease back."""
         workflow = self._workflow
-        verb = workflow._compaction(budget, summarizer, strict, through, when_tokens, shares, deadline_s)
-        verb = workflow._compaction(budget, summarizer, strict, through, when_tokens, deadline_s, fallback)
+        verb = workflow._compaction(budget, summarizer, strict, through, when_tokens, shares, deadline_s, fallback)
         from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
 
         return await arun(verb, workflow._env.clock)

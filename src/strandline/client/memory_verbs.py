@@ -80,8 +80,8 @@ class MemoryVerbs(Verbs):
             InvalidInputError, CorruptRecordError, StoreUnavailableError: nothing was activated.
         """
         return run(
-            self._compaction(budget, summarizer, strict, through, when_tokens, shares, deadline_s), self._env.clock
-            self._compaction(budget, summarizer, strict, through, when_tokens, deadline_s, fallback), self._env.clock
+            self._compaction(budget, summarizer, strict, through, when_tokens, shares, deadline_s, fallback),
+            self._env.clock,
         )
 
     def _compaction(
@@ -95,8 +95,9 @@ class MemoryVerbs(Verbs):
         deadline_s: float,
         fallback: bool,
     ) -> Verb[CompactionOutcome]:
-        return compact(self._env, self._order(budget, summarizer, strict, through, when_tokens, shares, deadline_s))
-        return compact(self._env, self._order(budget, summarizer, strict, through, when_tokens, deadline_s, fallback))
+        return compact(
+            self._env, self._order(budget, summarizer, strict, through, when_tokens, shares, deadline_s, fallback)
+        )
 
     def _order(
         self,

@@ -15,6 +15,7 @@ from strandline.model.event import Appended, Event
 from strandline.model.found import FoundConstraint, FoundState, Said
 from strandline.model.register import Fact, FactKind, found_name
 from strandline.ports import Transaction
+from strandline.rules.secrets import Secrets
 from strandline.rules.superseding import resolve
 
 
@@ -34,7 +35,8 @@ class FoundReader:
         """
         seq = fact.source_seq
         if seq not in self._said:
-            self._said[seq] = _statements(event or read_one(self._tx, seq, self._env.scope.workflow))
+            read = event or read_one(self._tx, seq, self._env.scope.workflow)
+            self._said[seq] = _statements(read, self._env.references.secrets)
         statements = self._said[seq]
         if not statements:
             return None
@@ -52,7 +54,8 @@ class FoundReader:
         return resolve([one for one in said if one is not None])
 
 
-def _statements(event: Event) -> tuple[Said, ...]:
+def _statements(event: Event, secrets: Secrets) -> tuple[Said, ...]:
+    """Return what was found in a message, as it may be carried: without secrets (C12)."""
     if event.body is None:
         return ()
     text = read_body(event)[0]
@@ -60,7 +63,7 @@ def _statements(event: Event) -> tuple[Said, ...]:
         Said(
             name=found_name(event.seq, number),
             seq=event.seq,
-            text=text[found.start : found.end],
+            text=secrets.redact(text[found.start : found.end]),
             sure=found.sure,
             perhaps=found.perhaps,
             lifts=found.lifts,
