@@ -102,7 +102,7 @@ def test_a_summarizer_is_shown_no_secret(db):
 def test_a_draft_that_holds_a_secret_never_activates(db, text):
     wf = new_workflow(db)
     say(wf)
-    outcome = wf.compact(budget=700, summarizer=lambda request: text)
+    outcome = wf.compact(budget=700, summarizer=lambda request: text, fallback=False)
     assert outcome.outcome is not strandline.CompactionResult.ACTIVATED
     assert {v.rule for attempt in outcome.attempts for v in attempt.verdict.violations} == {"secret"}
     assert leaks(outcome) == []
