@@ -64,7 +64,7 @@ def meaning_of(error: BaseException, name: str) -> StrandlineError | None:
         name: of the summarizer, for the message.
     """
     causes = list(_causes(error))
-    said = f"{name}: {type(error).__name__}: {str(error)[:SHOWN_CHARS_MAX]}"
+    said = f"{name}: {_told(causes)}"
     status = next((found for cause in causes if (found := _status(cause)) is not None), None)
     kinds = {kind for cause in causes for kind in _kinds(cause)}
     classes = {kind.__name__ for cause in causes for kind in type(cause).__mro__}
@@ -82,6 +82,12 @@ def meaning_of(error: BaseException, name: str) -> StrandlineError | None:
     if passing:  # TimeoutError and ConnectionError are kinds of OSError
         return TransientSummarizerError(said, retry_after_s=_retry_after_s(causes))
     return SummarizerSetupError(said) if classes & _SETUP_CLASSES else None
+
+
+def _told(causes: list[BaseException]) -> str:
+    """Say what was raised, and the first cause of it, which often is all that tells: `Connection refused`."""
+    said, first = (f"{type(cause).__name__}: {str(cause)[:SHOWN_CHARS_MAX]}" for cause in (causes[0], causes[-1]))
+    return said if str(causes[-1]) in str(causes[0]) else f"{said} ({first})"
 
 
 def _refused(status: int | None, kinds: set[str]) -> bool:
