@@ -1,5 +1,5 @@
 """Law: a model is told the events so that no text in them can forge another, how long it may get, and what was wrong
-before; from the second attempt on the form is stricter (C14). The schema and what reads the answer agree.
+before; after a refusal the form is stricter (C14). The schema and what reads the answer agree.
 """
 
 from __future__ import annotations
@@ -73,15 +73,15 @@ def test_facts_and_older_summaries_are_shown_apart() -> None:
     assert earlier.endswith("- It began. [1]")
 
 
-def test_the_second_attempt_is_stricter_and_says_what_was_wrong() -> None:
-    first = write_prompt(request(event(1, "Build it.")))
-    assert not first.strict
-    assert "quote" not in first.instructions
-    for again in ({"attempt": 2}, {"violations": ["empty: the draft\nis empty"], "attempt": 2}):
-        prompt = write_prompt(request(event(1, "Build it."), **again))
-        assert prompt.strict
-        assert '"quote"' in prompt.instructions
-        assert ("- empty: the draft is empty" in prompt.text) is ("violations" in again)
+def test_after_a_refusal_the_form_is_stricter_and_says_what_was_wrong() -> None:
+    for attempt in (1, 2):  # the second one after a rate limit, say
+        first = write_prompt(request(event(1, "Build it."), attempt=attempt))
+        assert not first.strict
+        assert "quote" not in first.instructions
+    again = write_prompt(request(event(1, "Build it."), attempt=2, violations=["empty: the draft\nis empty"]))
+    assert again.strict
+    assert '"quote"' in again.instructions
+    assert "- empty: the draft is empty" in again.text
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -143,7 +143,7 @@ def _attempts(run: Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refused
         try:
             drafting = yield from draft_segments(run, job, drafts, windows)
         except SummarizerError as error:
-            failed = _Failed(error=error, failure=classify(error), drafts=drafts)
+            failed = _raised(run, error, drafts)
         except LeaseLostError as lost:
             run.attempts.append(claimed.attempt)
             tell_attempt(run, claimed.attempt, refused=lost.refused)
@@ -177,6 +177,14 @@ class _Failed:
     failure: FailureClass
     drafts: Sequence[Draft]
     verdict: Verdict | None = None
+
+
+def _raised(run: Run, error: SummarizerError, drafts: Sequence[Draft]) -> _Failed:
+    """Return how an attempt failed whose summarizer raised; the next one is told what was no draft, and why."""
+    failure = classify(error)
+    if failure is FailureClass.MALFORMED and not isinstance(error, PromptTooLongError):
+        run.violations = (run.env.references.secrets.redact(str(error)),)
+    return _Failed(error=error, failure=failure, drafts=drafts)
 
 
 def _judged(run: Run, drafting: Drafting, drafts: Sequence[Draft]) -> _Failed:

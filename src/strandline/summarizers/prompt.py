@@ -1,7 +1,7 @@
 """What a model is told: the instructions, the events as JSON lines, and the form of the answer.
 
-Each claim of the answer names the events that it comes from. From the second attempt on the form is stricter: a claim
-also quotes one of its events, so that what it rests on can be looked up (`summarizers.answer`).
+Each claim of the answer names the events that it comes from. After an answer that was refused the form is stricter: a
+claim also quotes one of its events, so that what it rests on can be looked up (`summarizers.answer`).
 
 PROMPT_VERSION and SCHEMA_VERSION are part of a summarizer's version, and so of the job's identity: count them up when
 the text, or the form, changes what models answer.
@@ -18,11 +18,11 @@ from strandline.codec import storable
 from strandline.model.event import SourceEvent
 from strandline.model.summary import Anchor
 from strandline.ports import SummaryRequest
+from strandline.rules.wording import one_line
 
 PROMPT_VERSION: Final = "1"
 SCHEMA_VERSION: Final = "1"
 SCHEMA_NAME: Final = "memory"
-STRICT_FROM_ATTEMPT: Final = 2
 
 CHARS_PER_WORD: Final = 6.0  # of English prose, the blank included
 CHARS_PER_TOKEN: Final = 3.0  # where there is no event to learn it from
@@ -68,8 +68,8 @@ class Prompt:
 
 
 def write_prompt(request: SummaryRequest) -> Prompt:
-    """Write the prompt of a request; from STRICT_FROM_ATTEMPT on it asks for quotes, and says what was wrong before."""
-    strict = request.attempt >= STRICT_FROM_ATTEMPT or bool(request.violations)
+    """Write the prompt of a request; after an answer that was refused it asks for quotes, and says what was wrong."""
+    strict = bool(request.violations)
     form = _STRICT_FORM if strict else _FORM
     instructions = _INSTRUCTIONS.replace("{form}", form).replace("{words}", f"{_words(request):,}")
     if strict:
@@ -120,13 +120,13 @@ def _sections(request: SummaryRequest) -> Iterator[str]:
     if request.violations:
         yield (
             "An answer before this one was refused. Make none of its faults:\n"
-            + "\n".join(f"- {_clean(' '.join(violation.split()))}" for violation in request.violations)
+            + "\n".join(f"- {_clean(one_line(violation))}" for violation in request.violations)
         )
 
 
 def _fact_lines(anchors: Sequence[Anchor]) -> Iterator[str]:
     for anchor in anchors:
-        yield f"- {anchor.key.kind} {_clean(' '.join((anchor.key.subject, anchor.text, anchor.note)).strip())}"
+        yield f"- {anchor.key.kind} {_clean(one_line(f'{anchor.key.subject} {anchor.text} {anchor.note}'))}"
 
 
 def _event_line(event: SourceEvent) -> str:
