@@ -12,6 +12,7 @@ from strandline.client import (
 )
 from strandline.client.moving import copy_store
 from strandline.client.tools import Toolset
+from strandline.client.worker import Worker
 from strandline.engine.read_context import Context
 from strandline.engine.recover import PriorState, Recovery
 from strandline.errors import (
@@ -262,6 +263,7 @@ __all__ = [
     "Use",
     "VerifyReport",
     "View",
+    "Worker",
     "Workflow",
     "abandoned",
     "aopen",

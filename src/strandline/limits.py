@@ -113,6 +113,10 @@ SWEEP_ROWS_MAX: Final = 10_000  # that one sweep may be asked for
 SWEEP_ROWS: Final = 100
 SWEEP_ROWS_PER_TENANT: Final = 10
 
+WORKER_POLL_S: Final = 1.0  # how often a worker with nothing to do looks for what is due; its process wakes it at once
+WORKER_PAUSE_S: Final = 5.0  # after a store that did not answer; and of a job that failed outside its row
+WORKER_THREADS_MAX: Final = 64
+
 # Checkpoints
 STATE_BYTES_MAX: Final = 16 * 1024 * 1024
 EXTERNAL_ADDRESS_CHARS_MAX: Final = 4_096

@@ -44,6 +44,7 @@ from strandline.cli.rewind import rewind
 from strandline.cli.search import search
 from strandline.cli.verify import verify
 from strandline.cli.view import app as views
+from strandline.cli.worker import compact_when, worker
 
 Version = Annotated[bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")]
 
@@ -98,6 +99,8 @@ for verb in (context, checkpoint, recover, recall, search, manifest):
 app.command("fork")(command(fork, unused=("view", "refs_config")))
 app.command("due")(command(due, "all of the tenant's", ("view", "refs_config")))
 app.command("run-due")(command(run_due, unused=("tenant", "workflow", "view")))
+app.command("worker")(command(worker, unused=("tenant", "workflow", "view")))
+app.command("compact-when")(command(compact_when, unused=("refs_config",)))
 app.command("lineage")(command(lineage, unused=("view", "refs_config")))
 app.command("cases")(command(cases, unused=("view", "refs_config")))
 app.command("reconcile")(command(reconcile, unused=("view",)))

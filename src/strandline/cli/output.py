@@ -166,6 +166,11 @@ def tell(label: str, text: str, style: str = "yellow") -> None:
     print(_ready(f"{label}:", style, sys.stderr), _ready(text, "", sys.stderr), file=sys.stderr)
 
 
+def tell_line(value: dict[str, object]) -> None:
+    """Print one JSON object as a line on stderr: what goes on, for a program that reads it."""
+    print(_ready(to_json(value), "", sys.stderr), file=sys.stderr, flush=True)
+
+
 def print_version(asked: bool) -> None:
     """Print the version and exit, if that was asked for."""
     if asked:

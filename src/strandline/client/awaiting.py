@@ -11,6 +11,7 @@ from strandline.client.awaiting_recovery import AsyncRecoveryVerbs
 from strandline.client.blocking import Strandline, Tenant, VerifyProgress, Workflow, open
 from strandline.client.moving import MoveProgress
 from strandline.client.verbs import in_thread
+from strandline.client.worker import Told, Worker
 from strandline.engine.compare import CompareProgress
 from strandline.engine.external import Load
 from strandline.engine.import_transcript import Progress
@@ -126,6 +127,29 @@ class AsyncStrandline:
         from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
 
         return await arun(verb, self._db._clock)
+
+    def worker(
+        self,
+        summarizer: object = None,
+        *,
+        threads: int = 1,
+        name: str | None = None,
+        deadline_s: float = SUMMARIZER_DEADLINE_S,
+        fallback: bool = True,
+        told: Told | None = None,
+    ) -> Worker:
+        """As `Strandline.worker`: its threads are beside the event loop."""
+        return self._db.worker(
+            summarizer, threads=threads, name=name, deadline_s=deadline_s, fallback=fallback, told=told
+        )
+
+    def watch(self, hook: Hook) -> None:
+        """As `Strandline.watch`."""
+        self._db.watch(hook)
+
+    def unwatch(self, hook: Hook) -> None:
+        """As `Strandline.unwatch`."""
+        self._db.unwatch(hook)
 
     async def backup(self, path: str | os.PathLike[str], progress: MoveProgress | None = None) -> BackupReport:
         """As `Strandline.backup`."""

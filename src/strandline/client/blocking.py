@@ -7,29 +7,26 @@ from collections.abc import Callable, Collection, Sequence
 from types import TracebackType
 
 from strandline.client.action_verbs import ActionVerbs
+from strandline.client.background_verbs import BackgroundVerbs
 from strandline.client.memory_verbs import MemoryVerbs
 from strandline.client.moving import MoveProgress, back_up
 from strandline.client.opening import open_store
 from strandline.client.patterns import references_with
 from strandline.client.recovery_verbs import RecoveryVerbs
-from strandline.client.verbs import basis_of, deadline_of, last_resort_of
+from strandline.client.verbs import basis_of
 from strandline.codec import keyed_hex
 from strandline.engine import append as append_verb
 from strandline.engine.checkpoint import checkpoint
 from strandline.engine.define_view import define_view, list_views
 from strandline.engine.environment import Environment
 from strandline.engine.external import Load, Loader
-from strandline.engine.flow import Verb, run
 from strandline.engine.import_transcript import Progress, import_conversations, import_transcript
 from strandline.engine.read_context import Context, read_basis
 from strandline.engine.read_events import read_events
 from strandline.engine.recover import Recovery, RecoveryRequest, recover
-from strandline.engine.run_due import DueOrder, run_due, sweep
 from strandline.engine.verify import told_narrowly, verify
 from strandline.errors import InvalidInputError
-from strandline.limits import SUMMARIZER_DEADLINE_S, SWEEP_ROWS, SWEEP_ROWS_PER_TENANT
 from strandline.model.checkpoint import Checkpoint
-from strandline.model.due import DueKey, DueRun
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.figures import Figures, StoreFigures
 from strandline.model.ids import DEFAULT_VIEW, Scope, check_name
@@ -39,8 +36,8 @@ from strandline.model.transcript import ImportReport
 from strandline.model.view import View
 from strandline.ports import Clock, ClockedStore, Controller, Entropy, Hook, Store
 from strandline.rules.reference_rules import ReferenceRules
-from strandline.summarizers import as_counter, as_summarizer
-from strandline.system import SystemClock, SystemEntropy, worker_name
+from strandline.summarizers import as_counter
+from strandline.system import SystemClock, SystemEntropy
 from strandline.transcripts import Transcript, open_transcript
 
 VerifyProgress = Callable[[int, int], None]
@@ -81,7 +78,7 @@ def open(
     return Strandline(store, counter=counter, hooks=hooks, references=references, clock=machine, entropy=entropy)
 
 
-class Strandline:
+class Strandline(BackgroundVerbs):
     """An open store. It is a context manager; its methods may be called from any thread."""
 
     def __init__(
@@ -96,7 +93,7 @@ class Strandline:
     ) -> None:
         self.store = store
         self._counter = as_counter(counter)
-        self._hooks = tuple(hooks)
+        self._hooks = list(hooks)
         self._references = references_with(references)
         self._clock = clock or SystemClock()
         self._entropy = entropy or SystemEntropy()
@@ -124,54 +121,6 @@ class Strandline:
     def _verify(self, scopes: list[Scope], progress: VerifyProgress | None) -> VerifyReport:
         probe = scopes[0] if scopes else Scope(tenant="-", workflow="-")
         return verify(self._environment(probe), scopes, progress)
-
-    def sweep(self, limit: int = SWEEP_ROWS, *, per_tenant: int = SWEEP_ROWS_PER_TENANT) -> list[DueKey]:
-        """Return what is due in the background, of all tenants: who have waited longest take the first turn.
-
-        Args:
-            limit: how many, at most.
-            per_tenant: how many of one tenant, at most; its highest priority first.
-        """
-        return sweep(self.store, self._clock, limit, per_tenant)
-
-    def run_due(
-        self,
-        key: DueKey,
-        summarizer: object = None,
-        *,
-        worker: str | None = None,
-        deadline_s: float = SUMMARIZER_DEADLINE_S,
-        fallback: bool = True,
-    ) -> DueRun:
-        """Run a due compaction. It is safe to call twice, late, and by several workers: the store decides who runs it.
-
-        Args:
-            key: of `sweep`, or made from a message: tenant, workflow and view tell which.
-            summarizer: as of `Workflow.compact`.
-            worker: who runs it, for `Workflow.due`; None: machine and process.
-            deadline_s: seconds for one draft; the extractive summarizer has none.
-            fallback: as of `Workflow.compact`.
-
-        Returns what came of it: what goes wrong with the job is in the answer, and in its row.
-
-        Raises:
-            StoreUnavailableError, OutcomeUnknownError: the store did not answer; when its lease ends, it is due again.
-            CorruptRecordError: the row is not what was written.
-        """
-        return run(self._due_run(key, summarizer, worker, deadline_s, fallback), self._clock)
-
-    def _due_run(
-        self, key: DueKey, summarizer: object, worker: str | None, deadline_s: float, fallback: bool
-    ) -> Verb[DueRun]:
-        chosen = as_summarizer(summarizer)
-        order = DueOrder(
-            key=key,
-            worker=worker_name() if worker is None else worker,
-            summarizer=chosen,
-            deadline_s=deadline_of(chosen, deadline_s),
-            last_resort=last_resort_of(fallback),
-        )
-        return run_due(self._environment(key.scope), order)
 
     def backup(self, path: str | os.PathLike[str], progress: MoveProgress | None = None) -> BackupReport:
         """Copy the store as it is now into a new SQLite file, while it is written to (C6).

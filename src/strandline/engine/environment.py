@@ -64,7 +64,7 @@ class Environment:
     entropy: Entropy
     counter: TokenCounter
     scope: Scope
-    hooks: tuple[Hook, ...] = ()
+    hooks: Sequence[Hook] = ()  # of the whole store: one that comes later is told, too
     references: References = BUILT_IN
 
     @contextmanager
