@@ -33,6 +33,8 @@ IMPORT_RESYNC_PASSES_MAX: Final = 8  # how often a salvage walks through a docum
 IMPORT_RESYNC_TRIES_MAX: Final = 10_000  # and from how many places it tries to
 IMPORT_DETECT_RECORDS_MAX: Final = 100  # records read to tell the format
 IMPORT_SKIPPED_TYPES_MAX: Final = 200  # types counted by name; the rest are "other"
+EXPORT_PAGE_EVENTS: Final = 256  # read in one snapshot: a slow reader of an export holds no transaction open
+EXPORT_HELD_EVENTS_MAX: Final = 1_000  # events behind a call among which its result is looked for
 
 # Calls (I8)
 UNKNOWN_CALL_ANCHORS_MAX: Final = 16

@@ -25,6 +25,7 @@ from strandline.cli.drill import drill
 from strandline.cli.due import due, run_due
 from strandline.cli.effects import effects
 from strandline.cli.events import events
+from strandline.cli.export import export
 from strandline.cli.failures import INTERRUPTED, report
 from strandline.cli.fork import fork
 from strandline.cli.guard import guard
@@ -90,6 +91,7 @@ def root(
 
 
 app.command("import")(command(import_transcript, FILE_STEM))
+app.command("export")(command(export, unused=("refs_config",)))
 app.command("append")(command(append, f"{FILE_STEM}; else {ONLY_WORKFLOW}", ("view",)))
 app.command("compact")(command(compact, f"{FILE_STEM}; else {ONLY_WORKFLOW}"))
 app.command("preview")(command(preview))

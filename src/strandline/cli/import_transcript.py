@@ -26,7 +26,7 @@ _SALVAGE_HINT: Final = (
     "then import again."
 )
 _SHOWN_MAX: Final = 20  # of what was left out, to people
-_FILE_HELP: Final = "Claude Code session JSONL, OpenAI messages (JSON or JSONL), or our own JSONL; - is stdin."
+_FILE_HELP: Final = "A session of Claude Code or another tool, OpenAI messages, or our own JSONL; - is stdin."
 File = Annotated[Path, typer.Argument(metavar="FILE", help=_FILE_HELP)]
 Salvage = Annotated[bool, typer.Option("--salvage", help="Leave out what is damaged, and list it.")]
 Split = Annotated[bool, typer.Option("--split", help="One workflow for each conversation: NAME-1, NAME-2 and so on.")]

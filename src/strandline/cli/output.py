@@ -10,8 +10,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final, TextIO
 
@@ -153,8 +153,25 @@ def emit(text: str, style: str = "", *, aside: bool = False) -> None:
 
 def emit_line(parts: Sequence[tuple[str, str]]) -> None:
     """Print a line of texts on stdout, each with its style; where nobody reads on, end quietly."""
-    try:
+    with _read_on():
         print("".join(_ready(text, style, sys.stdout) for text, style in parts), flush=True)
+
+
+def emit_bytes(pieces: Iterable[bytes]) -> int:
+    """Write bytes to stdout as they are, and return how many pieces; where nobody reads on, end quietly."""
+    written = 0
+    with _read_on():
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+            written += 1
+        sys.stdout.flush()
+    return written
+
+
+@contextmanager
+def _read_on() -> Iterator[None]:
+    try:
+        yield
     except BrokenPipeError:
         with suppress(OSError):  # what is still buffered goes nowhere, also when the interpreter shuts down
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import AsyncIterator, Collection, Generator, Sequence
+from itertools import islice
 from types import TracebackType
 
 from strandline.client.awaiting_actions import AsyncActionVerbs
@@ -19,6 +20,7 @@ from strandline.engine.read_context import Context
 from strandline.engine.recover import Recovery
 from strandline.limits import (
     COMPARE_LEDGER_TOKENS,
+    EXPORT_PAGE_EVENTS,
     RECALL_HITS_MAX,
     SEARCH_HITS,
     SUMMARIZER_DEADLINE_S,
@@ -41,6 +43,7 @@ from strandline.model.transcript import ImportReport
 from strandline.model.view import View
 from strandline.ports import Clock, Controller, Entropy, Hook
 from strandline.rules.reference_rules import ReferenceRules
+from strandline.transcripts import ExportFormat
 
 
 class aopen:  # noqa: N801  the name is fixed by the design: await strandline.aopen(…), async with strandline.aopen(…)
@@ -238,6 +241,13 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
     ) -> ImportReport:
         """As `Workflow.import_transcript`."""
         return await in_thread(self._workflow.import_transcript, path, progress, salvage=salvage)
+
+    async def export(self, format: ExportFormat = "strandline", *, abandoned: bool = False) -> AsyncIterator[bytes]:
+        """As `Workflow.export`: an async generator."""
+        lines = await in_thread(self._workflow.export, format, abandoned=abandoned)
+        while piece := await in_thread(list, islice(lines, EXPORT_PAGE_EVENTS)):
+            for line in piece:
+                yield line
 
     async def events(self, from_seq: int = 1, through_seq: int | None = None) -> list[SourceEvent]:
         """As `Workflow.events`."""

@@ -292,10 +292,11 @@ class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs):
     def import_transcript(
         self, path: str | os.PathLike[str], progress: Progress | None = None, *, salvage: bool = False
     ) -> ImportReport:
-        """Import a transcript: Claude Code session JSONL, OpenAI messages or our own JSONL, told by its records (C2).
+        """Import a transcript: a session of Claude Code or another tool, OpenAI messages or our own JSONL (C2).
 
         Args:
-            path: a file. One JSON document has at most IMPORT_JSON_BYTES_MAX; JSONL may be of any size.
+            path: a file; its format is told by its records. One JSON document has at most IMPORT_JSON_BYTES_MAX; JSONL
+                may be of any size.
             progress: told how many bytes of the file are done.
             salvage: leave out what is damaged, and list it, instead of refusing the file.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from strandline.client.verbs import Verbs, deadline_of, last_resort_of
@@ -10,6 +10,7 @@ from strandline.engine.compact import compact
 from strandline.engine.compact_later import compact_later, list_due
 from strandline.engine.compact_when import compact_when
 from strandline.engine.compare import CompareProgress, ComparisonOrder, compare
+from strandline.engine.export import export_events
 from strandline.engine.flow import Verb, run
 from strandline.engine.found import confirm_found, dismiss_found, list_found
 from strandline.engine.lineage import list_entries
@@ -31,6 +32,7 @@ from strandline.model.summary import Manifest
 from strandline.model.triggers import Triggers
 from strandline.stores.memory import MemoryStore
 from strandline.summarizers import as_summarizer
+from strandline.transcripts import ExportFormat, check_export, export_lines
 
 
 class MemoryVerbs(Verbs):
@@ -49,6 +51,22 @@ class MemoryVerbs(Verbs):
             CorruptRecordError: something that was read is not what was written.
         """
         return read_context(self._env, self._view, budget, needs)
+
+    def export(self, format: ExportFormat = "strandline", *, abandoned: bool = False) -> Iterator[bytes]:
+        """Return the lines of a transcript of the workflow as it is now, as the view reads it (C2).
+
+        Nothing is held in memory but a page of events, and no transaction is open while a line is written.
+
+        Args:
+            format: `strandline`, which an import reads back exactly; messages of `openai` or `anthropic`.
+            abandoned: with `strandline`, events that rewinds left behind too, marked; an import leaves them out.
+
+        Raises:
+            InvalidInputError: no such format, or one that can't mark what was left behind.
+            CorruptRecordError: while iterating, at the first event that is not what was written.
+        """
+        check_export(format, abandoned=abandoned)
+        return export_lines(export_events(self._env, self._view, abandoned=abandoned), format)
 
     def compact(
         self,

@@ -1,12 +1,12 @@
-"""What reading a transcript yields, record by record (C2)."""
+"""What reading a transcript yields, record by record, and what writing one takes (C2)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
-from strandline.model.event import NewEvent
+from strandline.model.event import Event, NewEvent
 
 IMPORT_ACTOR: Final = "import"  # states what an import itself adds: what opens a conversation, what was left out
 
@@ -57,3 +57,11 @@ class ImportReport:
     revision: int
     left_out: Sequence[LeftOut] = ()  # by a salvage: the first IMPORT_LEFT_OUT_LISTED_MAX, in file order
     left_out_count: int = 0
+
+
+class ExportedEvent(NamedTuple):
+    """An event of the log on its way into a file, with its declared references."""
+
+    event: Event
+    declared: tuple[str, ...] = ()
+    abandoned: bool = False  # by a rewind: it stands in no context any more (C22)

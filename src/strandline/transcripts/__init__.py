@@ -1,5 +1,6 @@
 """Transcripts of other tools, and our own JSONL, read record by record (C2)."""
 
+from strandline.transcripts.export import ExportFormat, check_export, export_lines
 from strandline.transcripts.transcript import Transcript, open_transcript, read_events
 
-__all__ = ["Transcript", "open_transcript", "read_events"]
+__all__ = ["ExportFormat", "Transcript", "check_export", "export_lines", "open_transcript", "read_events"]

@@ -9,15 +9,54 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import msgspec
+from msgspec import Raw
 
 from strandline.codec import encode_body
 from strandline.errors import InvalidInputError
 from strandline.limits import EVENT_BYTES_MAX, JSON_DEPTH_MAX, KEY_CHARS_MAX
 from strandline.model import constructors
-from strandline.model.event import EventKind, NewEvent
+from strandline.model.event import Envelope, EventKind, NewEvent, Role
 from strandline.transcripts.keys import KeyChain
-from strandline.transcripts.lines import Line
+from strandline.transcripts.lines import Line, Tally
+from strandline.transcripts.statements import ABSENT
 
+
+class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
+    """The fields of an `Envelope` but `late`, which an append finds out."""
+
+    role: str | None = None
+    thread: str | None = None
+    call_id: str | None = None
+    tool: str | None = None
+    is_error: bool = False
+    subject: str | None = None
+    granter: str | None = None
+    scope: str | None = None
+    expires_us: int | None = None
+    source_at: str | None = None
+    parent: str | None = None
+    message_id: str | None = None
+    single_use: bool = False
+
+
+class _Exact(msgspec.Struct, forbid_unknown_fields=True):
+    """An event with its envelope and body as they stood in a log."""
+
+    kind: str
+    envelope: _Envelope
+    text: str | None = None
+    body: Raw = ABSENT
+    spelled: str | None = None  # a body of several lines, which one line of a file can't hold as it stood
+    key: str | None = None
+    actor: str = ""
+    audience: str | None = None
+    refs: tuple[str, ...] = ()
+    abandoned: bool = False
+
+
+_EXACT: Final = msgspec.json.Decoder(_Exact)
+_VALUE: Final = msgspec.json.Decoder()
+_ONLY_TRUE_THERE: Final = frozenset({EventKind.EFFECT, EventKind.DIVERGENCE})  # elsewhere a note tells of it
 _RECORD: Final = msgspec.json.Decoder(dict[str, object])
 _COMMON: Final = frozenset({"key", "actor", "audience", "refs", "thread"})
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -25,35 +64,40 @@ _RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class Shape:
     """How records of one kind are read: the constructor, and the fields that it takes besides the common ones."""
 
     construct: Callable[..., NewEvent]
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.required, *self.optional)
 
-_SHAPES: Final = {
-    EventKind.MESSAGE: _Shape(constructors.message, ("role", "text")),
-    EventKind.THINKING: _Shape(constructors.thinking, ("text",)),
-    EventKind.TOOL_CALL: _Shape(constructors.tool_call, ("call_id", "tool", "input")),
-    EventKind.TOOL_RESULT: _Shape(constructors.tool_result, ("call_id", "content"), ("is_error",)),
-    EventKind.ABANDONED: _Shape(constructors.abandoned, ("call_id",), ("text",)),
-    EventKind.CONSTRAINT: _Shape(constructors.constraint, ("subject", "text")),
-    EventKind.LIFT_CONSTRAINT: _Shape(constructors.lift_constraint, ("subject",), ("text",)),
-    EventKind.APPROVAL: _Shape(
+
+SHAPES: Final = {
+    EventKind.MESSAGE: Shape(constructors.message, ("role", "text")),
+    EventKind.THINKING: Shape(constructors.thinking, ("text",)),
+    EventKind.TOOL_CALL: Shape(constructors.tool_call, ("call_id", "tool", "input")),
+    EventKind.TOOL_RESULT: Shape(constructors.tool_result, ("call_id", "content"), ("is_error",)),
+    EventKind.ABANDONED: Shape(constructors.abandoned, ("call_id",), ("text",)),
+    EventKind.CONSTRAINT: Shape(constructors.constraint, ("subject", "text")),
+    EventKind.LIFT_CONSTRAINT: Shape(constructors.lift_constraint, ("subject",), ("text",)),
+    EventKind.APPROVAL: Shape(
         constructors.approval, ("subject", "text", "granter"), ("scope", "expires_at", "single_use")
     ),
-    EventKind.REVOKE: _Shape(constructors.revoke, ("subject",), ("text",)),
-    EventKind.DECISION: _Shape(constructors.decision, ("text",), ("subject",)),
-    EventKind.ISSUE: _Shape(constructors.issue, ("subject", "text")),
-    EventKind.RESOLVE: _Shape(constructors.resolve, ("subject",), ("text",)),
-    EventKind.ARTIFACT: _Shape(constructors.artifact, ("subject", "handle"), ("text",)),
-    EventKind.RELEASE_ARTIFACT: _Shape(constructors.release_artifact, ("subject",), ("text",)),
-    EventKind.FAILED_ATTEMPT: _Shape(constructors.failed_attempt, ("text",), ("subject",)),
-    EventKind.PIN: _Shape(constructors.pin, ("ref",), ("text",)),
-    EventKind.UNPIN: _Shape(constructors.unpin, ("ref",), ("text",)),
-    EventKind.NOTE: _Shape(constructors.note, ("text",)),
+    EventKind.REVOKE: Shape(constructors.revoke, ("subject",), ("text",)),
+    EventKind.DECISION: Shape(constructors.decision, ("text",), ("subject",)),
+    EventKind.ISSUE: Shape(constructors.issue, ("subject", "text")),
+    EventKind.RESOLVE: Shape(constructors.resolve, ("subject",), ("text",)),
+    EventKind.ARTIFACT: Shape(constructors.artifact, ("subject", "handle"), ("text",)),
+    EventKind.RELEASE_ARTIFACT: Shape(constructors.release_artifact, ("subject",), ("text",)),
+    EventKind.FAILED_ATTEMPT: Shape(constructors.failed_attempt, ("text",), ("subject",)),
+    EventKind.PIN: Shape(constructors.pin, ("ref",), ("text",)),
+    EventKind.UNPIN: Shape(constructors.unpin, ("ref",), ("text",)),
+    EventKind.NOTE: Shape(constructors.note, ("text",)),
 }
 _MAY_BE_NULL: Final = {"input", "content"}  # any JSON value; elsewhere null says that the field is absent
 _NAMES_A_CALL: Final = {EventKind.TOOL_RESULT, EventKind.ABANDONED}
@@ -65,18 +109,23 @@ class JsonlReader:
     An event without a key is named by the records before it. A record that is refused leaves no trace.
     """
 
-    def __init__(self, digest: Callable[[bytes], str]) -> None:
+    def __init__(self, tally: Tally, digest: Callable[[bytes], str]) -> None:
+        self._tally = tally
         self._keys = KeyChain("line", digest)
         self._calls: set[str] = set()
         self._taken: set[str] = set()
 
-    def read(self, line: Line) -> tuple[NewEvent]:
-        """Return the event of one record.
+    def read(self, line: Line) -> tuple[NewEvent] | tuple[()]:
+        """Return the event of one record; none where it says that a rewind left it behind.
 
         Raises:
             ImportFormatError: it is damaged, its key repeats, or it answers a call that no earlier record made.
         """
-        event = read_event(line)
+        event = read_live_event(line)
+        if event is None:
+            self._keys.next(line.data)
+            self._tally.skip("abandoned")
+            return ()
         if event.key in self._taken:
             raise line.fault(f"the key {event.key!r} repeats")
         call_id = event.envelope.call_id
@@ -96,14 +145,28 @@ def read_event(line: Line) -> NewEvent:
     """Return the event that one line states.
 
     Raises:
+        ImportFormatError: it states none, or one that a rewind left behind; with line and byte.
+    """
+    event = read_live_event(line)
+    if event is None:
+        raise line.fault("an event that a rewind left behind is no event any more")
+    return event
+
+
+def read_live_event(line: Line) -> NewEvent | None:
+    """Return the event that one line states; None: one that a rewind left behind.
+
+    Raises:
         ImportFormatError: it states none; with line and byte.
     """
     fields = line.decode(_RECORD)
+    if "envelope" in fields:
+        return _exact(line)
     if line.stand_ins is not None:
         raise line.fault("an unpaired surrogate escape, which UTF-8 can't hold", line.stand_ins.first)
     line.check_names()
     kind = _kind(line, fields.pop("kind", None))
-    shape = _SHAPES[kind]
+    shape = SHAPES[kind]
     known = _COMMON.union(shape.required, shape.optional, ("at",))
     for name in fields:
         if name not in known:
@@ -129,6 +192,54 @@ def read_event(line: Line) -> NewEvent:
     return event
 
 
+def _exact(line: Line) -> NewEvent | None:
+    """Return the event that a line states with its envelope and body as they stood in a log."""
+    line.check_names()
+    try:
+        record = _EXACT.decode(line.data)
+        kind = EventKind(record.kind)
+        role = None if record.envelope.role is None else Role(record.envelope.role)
+    except ValueError as error:  # msgspec's too
+        raise line.fault(str(error)) from error
+    if sum(given not in (None, ABSENT) for given in (record.text, record.body, record.spelled)) != 1:
+        raise line.fault("an event with an envelope has one of text, body and spelled")
+    given = bytes(record.body)
+    if line.stand_ins is not None and line.stand_ins.stand_in(line.data.replace(given, b"", 1).decode()):
+        raise line.fault("an unpaired surrogate escape, which UTF-8 can't hold", line.stand_ins.first)
+    body = Line(line.number, line.start, line.as_it_stood(given), ended=False)
+    if record.spelled is not None:
+        body = Line(line.number, line.start, record.spelled.encode(), ended=False)
+    if record.abandoned:
+        return None
+    envelope = Envelope(**{**msgspec.structs.asdict(record.envelope), "role": role})
+    if record.text is None:
+        _check_block(body, kind, envelope)
+    event = NewEvent(
+        kind=EventKind.NOTE if kind in _ONLY_TRUE_THERE else kind,
+        body=body.as_it_stood(body.data) if record.text is None else record.text,
+        envelope=envelope,
+        actor=record.actor,
+        audience=record.audience,
+        key=record.key,
+        refs=record.refs,
+    )
+    _check_limits(line, event)
+    return event
+
+
+def _check_block(body: Line, kind: EventKind, envelope: Envelope) -> None:
+    """Refuse a body that can't be read, and a call or result whose block says something else than its envelope."""
+    block = body.decode(_VALUE)
+    body.check_depth(block)
+    wanted: dict[str, object] = {}
+    if kind is EventKind.TOOL_CALL:
+        wanted = {"type": "tool_use", "id": envelope.call_id, "name": envelope.tool}
+    elif kind is EventKind.TOOL_RESULT:
+        wanted = {"type": "tool_result", "tool_use_id": envelope.call_id}
+    if wanted and not (isinstance(block, dict) and all(block.get(name) == told for name, told in wanted.items())):
+        raise body.fault(f"the body of a {kind} that does not say the same as its envelope: {', '.join(wanted)}")
+
+
 def _kind(line: Line, value: object) -> EventKind:
     if value is None:
         raise line.fault("the field 'kind' is missing")
@@ -137,8 +248,8 @@ def _kind(line: Line, value: object) -> EventKind:
             raise ValueError
         kind = EventKind(value)
     except ValueError:
-        raise line.fault(f"kind {value!r} is none of {', '.join(_SHAPES)}") from None
-    if kind not in _SHAPES:
+        raise line.fault(f"kind {value!r} is none of {', '.join(SHAPES)}") from None
+    if kind not in SHAPES:
         raise line.fault(f"an event of kind {kind.value!r} is only written when its action is run, and is not imported")
     return kind
 

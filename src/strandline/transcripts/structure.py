@@ -86,3 +86,10 @@ def members(data: bytes, at: int = 0) -> Iterator[tuple[bytes, int]]:
 def member(data: bytes, wanted: bytes, at: int = 0) -> int | None:
     """Return where the value of a member begins; None: the object has none of this name."""
     return next((value for name, value in members(data, at) if name == wanted), None)
+
+
+def value_of(data: bytes, wanted: bytes) -> bytes:
+    """Return the value of a member as it is spelled; empty where the object has none of this name."""
+    at = member(data, wanted)
+    end = None if at is None else value_end(data, at)
+    return b"" if at is None or end is None else data[at:end]

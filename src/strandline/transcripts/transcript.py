@@ -17,7 +17,7 @@ from strandline.transcripts.conversations import ConversationReader
 from strandline.transcripts.detect import Detected, Format, detect_format
 from strandline.transcripts.document import read_document
 from strandline.transcripts.forms import FORMS
-from strandline.transcripts.jsonl import JsonlReader, read_event
+from strandline.transcripts.jsonl import JsonlReader, read_live_event
 from strandline.transcripts.lines import Gap, Tally, read_lines
 from strandline.transcripts.openai import OPENAI
 
@@ -102,7 +102,7 @@ class Transcript:
         if self.format == "claude_code":
             reader = ClaudeCodeReader(tally)
         elif self.format == "jsonl":
-            reader = JsonlReader(self._digest)
+            reader = JsonlReader(tally, self._digest)
         else:
             reader = ConversationReader(FORMS[self.format], tally, self._digest, split=self._split)
         for line in lines:
@@ -163,7 +163,7 @@ def read_events(path: str | os.PathLike[str]) -> Iterator[NewEvent]:
         raise InvalidInputError(f"a whole {detected.format} session can't be appended", hint=_IMPORT_HINT)
     tally = Tally()
     if detected.format == "jsonl":
-        yield from (read_event(line) for line in read_lines(file, tally))
+        yield from (event for line in read_lines(file, tally) if (event := read_live_event(line)) is not None)
         return
     reader = ConversationReader(OPENAI, tally, lambda _: "", alone=False)
     for line in read_document(file, tally) if detected.document else read_lines(file, tally):
