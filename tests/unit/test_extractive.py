@@ -32,7 +32,7 @@ from strandline.rules.validation import invented_refs, validate
 from strandline.summarizers import BytesPerToken, CallableCounter, ExtractiveSummarizer
 from strandline.summarizers.spans import cut
 
-LINE = re.compile(r"\[(\d+)\] [^\s/\[\]]*/([a-z_]+): (.+)")
+LINE = re.compile(r"\[(?:\d+→)?(\d+)\] (?:[^\s/\[\]]*/([a-z_]+): )?(.+)")
 COUNTERS = [
     BytesPerToken(),
     BytesPerToken(1),
@@ -134,13 +134,15 @@ def test_each_line_names_an_event_and_quotes_it_verbatim_in_log_order(events: li
         assert text in {"", f"({len(events)} events, nothing quoted)", f"({len(events)} events)"}
         return
     last = 0
+    kind = None
     for line in text.splitlines():
         match = LINE.fullmatch(line)
         assert match, line
         source = events[int(match[1]) - 1]
         assert source.seq > last
         last = source.seq
-        assert match[2] == source.kind
+        kind = match[2] or kind
+        assert kind == source.kind
         payload = source.payload if isinstance(source.payload, dict) else {}
         leaves = [source.text, *(str(value) for value in payload.values())]
         for part in fragments(match[3]):
@@ -207,7 +209,7 @@ def test_it_is_a_summarizer_without_a_window() -> None:
     assert isinstance(summarizer, Summarizer)
     assert (summarizer.name, summarizer.version, summarizer.window_tokens) == (
         "extractive",
-        "1",
+        "2",
         EXTRACTIVE_WINDOW_TOKENS,
     )
 
@@ -230,7 +232,7 @@ def test_decisions_failures_and_final_statements_before_looking_around() -> None
         event(42, "setup\nValueError: bad flag -x\nmore", EventKind.TOOL_RESULT, is_error=True, tool="run"),
         say(43, "All 12 tests pass now; the flag was renamed."),
     ]
-    text = draft(events, 125)
+    text = draft(events, 110)
     for wanted in ("Make the tests", "Use SQLite", "has no hook", "ValueError: bad flag -x", "All 12 tests pass"):
         assert wanted in text
     assert "of a file" not in text
@@ -268,6 +270,38 @@ def test_repeats_and_acknowledgements_are_skipped() -> None:
         event(seq, text) for seq, text in enumerate(["Keep it small.", "ok, thanks!", "Keep it small.", "yes"], 1)
     ]
     assert draft(events) == "[3] user/message: Keep it small."
+
+
+def test_a_voice_is_named_once_for_a_run_of_lines() -> None:
+    events = [
+        event(1, "Keep it small."),
+        event(2, "Use 4 workers."),
+        say(3, "It has 4 now."),
+        event(4, "Stop at 9:30."),
+    ]
+    assert draft(events).splitlines() == [
+        "[1] user/message: Keep it small.",
+        "[2] Use 4 workers.",
+        "[3] assistant/message: It has 4 now.",
+        "[4] user/message: Stop at 9:30.",
+    ]
+
+
+def test_small_budgets_leave_out_headings_and_sentences_that_lean_on_another() -> None:
+    events = [
+        event(1, "FACT: The code of the door is ABC-1234. Use it in every mail to the front desk and to the guests."),
+        event(2, "RULE: Never open the door before 7:30."),
+    ]
+    assert draft(events, 34) == (
+        "[1] user/message: The code of the door is ABC-1234. …\n[2] Never open the door before 7:30."
+    )
+    assert "[1] user/message: FACT: The code of the door is ABC-1234. Use it in" in draft(events, 200)
+
+
+def test_what_a_user_states_outlives_what_a_user_says_again_and_again() -> None:
+    events = [event(1, "Start."), event(2, "FACT: The staging host is h-17.")]
+    events += [event(seq, "The load tests of the importer go on.") for seq in range(3, 30)]
+    assert draft(events, 25) == "[1] user/message: Start.\n[2] FACT: The staging host is h-17."
 
 
 def test_what_anchors_carry_is_not_quoted_again() -> None:
@@ -332,7 +366,7 @@ def test_older_summaries_come_first_and_lose_their_least_valuable_lines() -> Non
 
 
 def test_older_summaries_alone_get_the_whole_budget() -> None:
-    older = "\n".join(f"[{n}] user/message: Wish number {n}." for n in range(1, 9))
+    older = "[1] user/message: Wish number 1.\n" + "\n".join(f"[{n}] Wish number {n}." for n in range(2, 9))
     assert draft([], 1_000, prior=[older]) == older
 
 

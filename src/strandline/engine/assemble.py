@@ -88,7 +88,7 @@ class _Assembly:
         before = "\n".join(text for text in (calls_text, said_text) if text)
         ledger, refs_text = select(
             entries,
-            standing=standing | anchor_refs,
+            standing=standing | anchor_refs | set(self._tx.refs.find(list(self._shown.stale)).values()),
             budget_tokens=budget - env.part_tokens(before) - env.counter.count(PART_JOINT),
             count=env.counter.count,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
@@ -34,6 +34,7 @@ from strandline.rules.ledger import Tally
 from strandline.rules.partition import Part, halved_window, partition
 from strandline.rules.rendering import segment_label
 from strandline.rules.secrets import Secret
+from strandline.rules.updates import stale_references
 from strandline.rules.validation import VIOLATIONS_MAX, invented_refs, validate
 
 EMPTY_SOURCE: Final = b""
@@ -46,6 +47,7 @@ class Shown:
 
     new: Tally  # of the events that it adds, on top of the base's ledger
     again: Tally  # of those that the base covers, and that are read again
+    stale: set[str] = field(default_factory=set)  # those that stand in replaced statements only: no ledger carries them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +103,12 @@ def read_material(
     prior_tokens = sum(env.counter.count(segment.text) for segment in prior)
     parts = partition(sizes(), prior_tokens=prior_tokens, window_tokens=window_tokens)
     label = segment_label(part.from_seq, part.through_seq)
+    events = tuple(with_references(tx, held, env.counter, known)[0]) if len(parts) == 1 else ()
+    shown.stale.update(stale_references(events))
     return Material(
         job=part,
         parts=tuple(parts),
-        events=_shown(env, with_references(tx, held, env.counter, known)[0]) if len(parts) == 1 else (),
+        events=_shown(env, events),
         prior=tuple(segment.text for segment in prior),
         event_count=count + sum(segment.event_count for segment in prior),
         source_tokens=taken + sum(segment.head.source_tokens for segment in prior),

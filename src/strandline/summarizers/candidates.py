@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from strandline.model.event import EventKind, Role, SourceEvent
 from strandline.model.summary import Anchor
 from strandline.ports import SummaryRequest
+from strandline.rules.updates import Changes, changes
 from strandline.summarizers import spans
 from strandline.summarizers.spans import Span
 
@@ -65,10 +67,12 @@ CHANGING_CALL_FACTOR: Final = 2.0  # a call that changes something says more tha
 PRIOR_FACTOR: Final = 2.0  # a line that was worth quoting once
 RECENCY_WEIGHT: Final = 0.6  # the newest event is worth 1, the oldest 1 - 0.6
 PRIOR_RECENCY_WEIGHT: Final = 0.2
-CROWDING: Final = 0.15  # each further quote of one event is worth less
+USER_RECENCY_WEIGHT: Final = 0.3  # what a user said to stand does not age as what was done does
+NEWS_FACTOR: Final = 3.0  # it replaces something older: whoever changes a fact speaks of what matters now
+CROWDING: Final = 0.3  # each further quote of one event is worth less
 LENGTH_OFFSET_CHARS: Final = 30
 
-_LABEL = re.compile(r"\[\d{1,12}\] ?([^\n\[\]]{0,200}?)/([a-z_]{1,30}): ?(?=\S)")
+_LABEL = re.compile(r"\[(?P<seqs>(?:\d{1,12}→)?\d{1,12})\](?: ?(?P<voice>[^\n\[\]]{0,200}?/[a-z_]{1,30}): ?| )(?=\S)")
 _PLAIN_KEY = re.compile(r"[a-z]{1,30}")
 _NO_NAME = re.compile(r"[\s:/\[\]\x00-\x1f\ud800-\udfff]+")
 _CHANGING = re.compile(
@@ -78,16 +82,21 @@ _CHANGING = re.compile(
 
 
 class Source(NamedTuple):
-    """What is quoted: an event, or one line of an older summary."""
+    """What is quoted: an event, or one line of an older summary.
+
+    `seqs` are the numbers of its label, `12` or `9→12` where event 12 replaces what event 9 said; `voice` is who speaks
+    and the kind of event, `user/message`. Both are empty for a line of a summary that has no label.
+    """
 
     text: str
-    event: SourceEvent | None = None
-    line_label: str = ""
+    seqs: str = ""
+    voice: str = ""
 
-    @property
-    def label(self) -> str:
-        """How its line begins."""
-        return _label(self.event) if self.event is not None else self.line_label
+    def label(self, voice_before: str = "") -> str:
+        """How its line begins; who speaks is named where the line before has another voice."""
+        if not self.seqs:
+            return ""
+        return f"[{self.seqs}] " if self.voice == voice_before else f"[{self.seqs}] {self.voice}: "
 
 
 class Quote(NamedTuple):
@@ -97,6 +106,7 @@ class Quote(NamedTuple):
     place: int  # index of its source, in log order
     start: int
     end: int
+    beside: int = -1  # picked only where the quote that begins here is
 
 
 # ---------------------------------------------------------------------------------------------- older summaries
@@ -106,19 +116,20 @@ def prior_quotes(text: str, sources: list[Source]) -> list[Quote]:
     """Add the distinct lines of an older summary to the sources, and return their quotes; each keeps its own label."""
     quotes: list[Quote] = []
     lines = list(dict.fromkeys(line.strip() for line in text.splitlines()))
+    voice = ""
     for index, line in enumerate(lines):
         label = _LABEL.match(line)
-        head = label.group() if label else ""
-        value = _label_value(*label.groups()) if label else VALUES[EventKind.NOTE]
-        value *= PRIOR_FACTOR * _recency(index, len(lines), PRIOR_RECENCY_WEIGHT)
-        body = line[len(head) :]
+        voice = (label["voice"] or voice) if label else ""
+        body = line[label.end() :] if label else line
+        value = _voice_value(voice) * PRIOR_FACTOR * _recency(index, len(lines), PRIOR_RECENCY_WEIGHT)
         quotes += _ranked(spans.prose(body), value, len(sources))
-        sources.append(Source(body, line_label=head))
+        sources.append(Source(body, label["seqs"], voice) if label else Source(line))
     return quotes
 
 
-def _label_value(who: str, kind: str) -> float:
+def _voice_value(voice: str) -> float:
     """Return the value of what a label names."""
+    who, _, kind = voice.rpartition("/")
     if kind == EventKind.MESSAGE and Role.USER in who:
         return USER_VALUE
     if kind == EventKind.TOOL_RESULT and "error" in who:
@@ -133,36 +144,46 @@ def event_quotes(request: SummaryRequest, sources: list[Source]) -> tuple[list[Q
     """Add the events to the sources, and return the quotes of what users said, and those of everything else."""
     events = request.events
     offset = len(sources)
-    reader = _Reader(request.anchors)
+    changed = changes(events)
+    reader = _Reader(request.anchors, changed)
+    said = Counter(line.strip() for event in events if _is_user(event) for line in event.text.splitlines())
     sources += [Source("")] * len(events)
     first_request = next((index for index, event in enumerate(events) if _is_user(event)), -1)
     spoken: list[Quote] = []
     others: list[Quote] = []
     for index in range(len(events) - 1, -1, -1):
         event = events[index]
-        source, value, found = reader.read(event)
+        text, value, found = reader.read(event)
         if not found:
             continue
-        sources[offset + index] = source
-        value *= _recency(index, len(events), RECENCY_WEIGHT)
+        replaced = changed.replaces.get(event.seq)
+        seqs = str(event.seq) if replaced is None else f"{replaced}→{event.seq}"
+        sources[offset + index] = Source(text, seqs, _voice(event))
+        value *= _recency(index, len(events), USER_RECENCY_WEIGHT if _is_user(event) else RECENCY_WEIGHT)
         value *= FIRST_REQUEST_FACTOR if index == first_request else 1.0
-        (spoken if _is_user(event) else others).extend(_ranked(found, value, offset + index))
+        value *= NEWS_FACTOR if replaced is not None else 1.0
+        if _is_user(event):
+            value /= math.sqrt(said[text.strip()] or 1)  # what is said again and again tells little each time
+            spoken.extend(_ranked(found, value, offset + index))
+        else:
+            others.extend(_ranked(found, value, offset + index))
     return spoken, others
 
 
 class _Reader:
     """Reads events from the newest to the oldest, so that it knows of each what came of it."""
 
-    def __init__(self, anchors: Sequence[Anchor]) -> None:
+    def __init__(self, anchors: Sequence[Anchor], changed: Changes) -> None:
         self._carried_seqs = {anchor.seq for anchor in anchors}
         self._carried = "\n".join(anchor.text for anchor in anchors)
+        self._changed = changed
         self._seen: set[str] = set()
         self._used: set[str] = set()  # references that agent or user speak of later
         self._failed: set[str | None] = set()  # calls whose result is an error
         self._closing = True  # nobody but the user speaks before the next event
 
-    def read(self, event: SourceEvent) -> tuple[Source, float, list[Span]]:
-        """Return the source that the event is, its value, and its stretches that say something new."""
+    def read(self, event: SourceEvent) -> tuple[str, float, list[Span]]:
+        """Return the text that is quoted of the event, its value, and its stretches that say something new."""
         text, value = event.text, 0.0
         found: Iterable[Span] = ()
         if event.kind not in CARRIED_KINDS:
@@ -177,11 +198,13 @@ class _Reader:
                 found = spans.whole(text)
             elif event.kind is EventKind.THINKING:
                 found = spans.prose(event.text, unbroken, head=spans.EDGE_LINES, tail=spans.EDGE_LINES)
-            else:
+            elif event.kind is EventKind.MESSAGE and not _is_user(event):
                 found = spans.prose(event.text, unbroken)
-        new = [span for span in found if self._is_new(text[span.start : span.end], event.seq)]
+            else:
+                found = spans.prose(event.text, unbroken, factor=spans.statement_factor)
+        new = [span for span in found if self._is_new(text, span, event.seq)]
         self._note(event)
-        return Source(text, event), value, new
+        return text, value, new
 
     def _value(self, event: SourceEvent) -> float:
         value = VALUES.get(event.kind, VALUES[EventKind.NOTE])
@@ -196,8 +219,13 @@ class _Reader:
             return value * (CHANGING_CALL_FACTOR if _CHANGING.search(event.tool or "") else 1.0)
         return ERROR_VALUE if event.kind is EventKind.TOOL_RESULT and event.is_error else value
 
-    def _is_new(self, piece: str, seq: int) -> bool:
+    def _is_new(self, text: str, span: Span, seq: int) -> bool:
+        piece = text[span.start : span.end]
+        if span.beside >= 0:
+            return True  # it goes with the stretch beside it
         if piece in self._seen or (seq in self._carried_seqs and piece in self._carried):
+            return False
+        if seq in self._changed.stale and self._changed.is_stale(seq, span.start, span.end):
             return False
         self._seen.add(piece)
         return True
@@ -216,7 +244,7 @@ def _ranked(found: Iterable[Span], value: float, place: int) -> Iterator[Quote]:
     for order, span in enumerate(sorted(found, key=_by_factor)):
         length = span.end - span.start + LENGTH_OFFSET_CHARS
         rank = value * span.factor / (1 + CROWDING * order) / math.sqrt(length)
-        yield Quote(-rank, place, span.start, span.end)
+        yield Quote(-rank, place, span.start, span.end, span.beside)
 
 
 def _recency(index: int, count: int, weight: float) -> float:
@@ -231,12 +259,12 @@ def _is_user(event: SourceEvent) -> bool:
     return event.kind is EventKind.MESSAGE and event.role is Role.USER
 
 
-def _label(event: SourceEvent) -> str:
-    """Return `[seq] who/kind: `; who is the actor with role or tool behind it, or one of these alone."""
+def _voice(event: SourceEvent) -> str:
+    """Return `who/kind`; who is the actor with role or tool behind it, or one of these alone."""
     names = [event.actor, event.role or "", event.tool or ""]
     shown = [*dict.fromkeys(_shown(name) for name in names if name), *(["error"] if event.is_error else [])]
     rest = f"({','.join(shown[1:])})" if shown[1:] else ""
-    return f"[{event.seq}] {shown[0] if shown else ''}{rest}/{event.kind}: "
+    return f"{shown[0] if shown else ''}{rest}/{event.kind}"
 
 
 def _shown(name: str) -> str:

@@ -7,9 +7,10 @@ with spaces in them, which are not parted either, and a number is not parted fro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from strandline.rules.shapes import HEADING, SENTENCE_GAP
 from strandline.rules.wording import word_set
 
 SPAN_CHARS_MAX: Final = 400
@@ -32,9 +33,12 @@ CODE_FACTOR: Final = 0.3
 LABEL_FACTOR: Final = 0.5
 SHORT_FACTOR: Final = 0.4
 NEEDLE_FACTOR: Final = 3.0
+VALUE_FACTOR: Final = 1.5  # of what somebody says: it holds a value, or says what is to be; 1 for the rest
+RULE_FACTOR: Final = 1.5
+HEADING_FACTOR: Final = 0.1  # what kind of statement follows
+LEANING_FACTOR: Final = 0.3  # a sentence that speaks of the one before
 
 _LINE = re.compile(r"[^\s][^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*")
-_SENTENCE_GAP = re.compile(r"(?<=[^\W\d]{2}[.!?])[ \t]+(?=[\"'(\[`*]*[^\W\da-z_])|(?<=[。！？])")
 _WORD_GAP = re.compile(r"(?<=[^\d\s])\s+")
 _DIGIT = re.compile(r"\d")
 _ALNUM = re.compile(r"[^\W_]")
@@ -43,6 +47,12 @@ _WORD = re.compile(r"[a-z']+")
 _CODE = re.compile(
     r"[;{}]\s*$|^\s*\d+\s*[→|\t]|=>|:=|^\s*(?:[-+@]{1,3} ?\S*[({]|//|#include|"
     r"(?:def|func|function|import|return|if|for|class|const|let|var|type|public|private)\b.*[({:=\"'])"
+)
+_VALUE = re.compile(r"\d|\w[/@_]\w|(?<=[^\s.!?:] )[^\W\d_a-z]")
+_LEANS = re.compile(r"(?:It|This|That|These|Those|They|He|She)\b|[A-Z]\w+ (?:it|this|that|them|these|those)\b")
+_RULE_WORDS: Final = word_set(
+    "never always must mustn't only not no don't won't shouldn't ever every nobody want wants prefer prefers preferred"
+    " need needs require requires next current keep stay until unless except before"
 )
 _NEEDLES: Final = (
     "rror:",
@@ -67,7 +77,7 @@ _INTENTS: Final = ("let me", "now let", "now i", "i'll", "i will", "i'm going", 
 _ACKNOWLEDGEMENTS: Final = word_set(
     "ok okay yes yep yeah no thanks thank you great perfect good nice cool sure fine right absolutely got it go ahead"
     " on continue please proceed done all set understood sounds looks lgtm hi hello hey welcome you're i see agreed do"
-    " that is this so well excellent awesome"
+    " that is this so well excellent awesome noted and recorded acknowledged"
 )
 
 
@@ -77,21 +87,42 @@ class Span(NamedTuple):
     start: int
     end: int
     factor: float
+    beside: int = -1  # it says nothing without the stretch that begins here
 
 
-def prose(text: str, unbroken: Sequence[str] = (), *, head: int = HEAD_LINES, tail: int = TAIL_LINES) -> Iterator[Span]:
-    """Yield the lines and, of long lines, the sentences of a text in which someone speaks: its head and its tail."""
+def prose(
+    text: str,
+    unbroken: Sequence[str] = (),
+    *,
+    head: int = HEAD_LINES,
+    tail: int = TAIL_LINES,
+    factor: Callable[[str], float] | None = None,
+) -> Iterator[Span]:
+    """Yield the sentences of a text in which someone speaks: of its head and its tail.
+
+    A heading in capitals, and a sentence that speaks of the one before, say nothing alone.
+    """
+    weigh = factor or _factor
     fenced = False
     opening = OPENING_FACTOR
     for start, end in _edges(text, head, tail):
         if text.startswith("```", start):
             fenced = not fenced
             continue
+        heading = HEADING.match(text, start, end)
+        if heading and heading.end() < end:
+            start = heading.end()
+        before = -1
         for low, high in _pieces(text, start, end, unbroken):
-            factor = _factor(text[low:high])
-            if factor:
-                yield Span(low, high, factor * (CODE_FACTOR if fenced else opening))
+            worth = weigh(text[low:high])
+            if worth:
+                leans = before >= 0 and _LEANS.match(text, low)
+                worth *= CODE_FACTOR if fenced else opening
+                yield Span(low, high, worth * LEANING_FACTOR, before) if leans else Span(low, high, worth)
                 opening = 1.0
+                if before < 0 and heading and start == heading.end():
+                    yield Span(heading.start(), start - 1, worth * HEADING_FACTOR, low)
+                before = low if not leans else before
 
 
 def result(text: str, *, is_error: bool, refs: Iterable[str], unbroken: Sequence[str] = ()) -> Iterator[Span]:
@@ -168,13 +199,11 @@ def _edges(text: str, head: int, tail: int) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(text: str, start: int, end: int, unbroken: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield a line as it is, a long one by sentences, a long sentence by its head."""
-    if end - start <= SPAN_CHARS_MAX:
-        yield start, end
-        return
-    for gap in _SENTENCE_GAP.finditer(text, start, min(end, start + LINE_CHARS_READ)):
-        if gap.start() > start and not _parts(text, gap.start(), unbroken):
-            yield start, cut(text, start, gap.start(), SPAN_CHARS_MAX, unbroken)
+    """Yield the sentences of a line, each whole or by its head."""
+    for gap in SENTENCE_GAP.finditer(text, start, min(end, start + LINE_CHARS_READ)):
+        at = gap.start()
+        if " " in text[start:at] and not _parts(text, at, unbroken):
+            yield start, cut(text, start, at, SPAN_CHARS_MAX, unbroken)
             start = gap.end()
     yield start, cut(text, start, end, SPAN_CHARS_MAX, unbroken)
 
@@ -194,6 +223,16 @@ def _line_around(text: str, at: int, unbroken: Sequence[str]) -> tuple[int, int]
 def _parts(text: str, at: int, unbroken: Sequence[str]) -> bool:
     """Tell whether one of `unbroken` stands across `at`."""
     return any(text.find(ref, max(0, at - len(ref) + 1), at + len(ref) - 1) >= 0 for ref in unbroken)
+
+
+def statement_factor(piece: str) -> float:
+    """Return what the words of a line make of its value where somebody may state a fact or a rule by it."""
+    factor = _factor(piece)
+    if not factor:
+        return 0.0
+    low = piece[:FACTOR_CHARS_READ].lower()
+    factor *= VALUE_FACTOR if _VALUE.search(piece, 0, FACTOR_CHARS_READ) else 1.0
+    return factor * (RULE_FACTOR if not _RULE_WORDS.isdisjoint(_WORD.findall(low)) else 1.0)
 
 
 def _factor(piece: str) -> float:
