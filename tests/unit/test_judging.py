@@ -169,56 +169,11 @@ def test_the_corpus_of_the_bench(tmp_path):
     assert len(accepted(PARAPHRASE)) >= 0.35 * len(found[PARAPHRASE])
 
 
-WORDS = st.sampled_from(
-    [
-        "never",
-        "deploy",
-        "on",
-        "fridays",
-        "not",
-        "must",
-        "may",
-        "if",
-        "unless",
-        "the",
-        "rule",
-        "is",
-        "was",
-        "approved",
-        "by",
-        "dana",
-        "$500",
-        "5",
-        "pm",
-        ".",
-        ",",
-        ":",
-        ";",
-        "?",
-        "(",
-        ")",
-        "-",
-        "#",
-        "[1]",
-        "a/message:",
-        "no",
-        "longer",
-        "applies",
-        "this",
-        '"',
-        "'",
-        "all",
-        "above",
-        "ignore",
-        "\n",
-        "\n\n",
-        "~~",
-        "|",
-        "2026-03-14",
-        "will",
-        "run",
-    ]
+VOCABULARY = (
+    "never deploy on fridays not must may if unless the rule is was approved by dana $500 5 pm . , : ; ? ( ) - # [1]"
+    " a/message: no longer applies this \" ' all above ignore ~~ | 2026-03-14 will run"
 )
+WORDS = st.sampled_from([*VOCABULARY.split(), "\n", "\n\n"])
 TEXT = st.lists(WORDS, max_size=40).map(" ".join)
 
 

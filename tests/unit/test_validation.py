@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strandline.limits import DRAFT_BYTES_MAX
-from strandline.model.candidate import Draft, FailureClass, Verdict
+from strandline.model.candidate import CitedClaim, Draft, FailureClass, Verdict
 from strandline.model.event import EventKind, Role, SourceEvent
+from strandline.model.judgement import ClaimStatus
 from strandline.model.register import FactKey, FactKind, FactState
 from strandline.model.summary import Anchor
 from strandline.rules.validation import DETAIL_CHARS_MAX, VIOLATIONS_MAX, invented_refs, validate
@@ -702,6 +703,103 @@ def test_a_tool_that_was_answered_elsewhere_is_told_by_its_arguments():
 def test_an_open_call_is_no_call_of_unknown_outcome():
     still_open = anchor(FactKind.CALL, "call_9", "create_bucket {}", state=FactState.STANDING)
     assert judge("create_bucket succeeded.", facts=[still_open]).ok
+
+
+# ------------------------------------------------------------------------------------------------ facts in other words
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "status"),
+    [
+        ("Deploys on Fridays are fine.", "fact_contradicted", ClaimStatus.CONTRADICTED),
+        ("Deploy on Fridays.", "fact_contradicted", ClaimStatus.CONTRADICTED),
+        ("Deploys should not happen on Fridays.", "fact_weakened", ClaimStatus.WEAKENED),
+    ],
+)
+def test_a_fact_in_words_that_say_otherwise_is_refused(text, rule, status):
+    verdict = judge(HONEST + " " + text, facts=[FREEZE])
+    assert rules(verdict) == {rule}
+    assert classes(verdict) == {FailureClass.SEMANTIC}
+    (claim,) = verdict.claims
+    assert (claim.status, claim.sentence, claim.line) == (status, text, 1)
+    assert judge(text, facts=[FREEZE], events=[event(3, f"Sam says: {text}")]).ok
+
+
+def test_another_figure_for_a_fact_is_refused():
+    cap = anchor(FactKind.CONSTRAINT, "cap", "The budget cap is $500.")
+    verdict = judge("The budget cap is $5000.", facts=[cap])
+    assert rules(verdict) == {"fact_mutated"}
+    assert "'500$' became '5000$'" in verdict.violations[0].detail
+    assert judge("The budget cap is $5000.", facts=[cap], events=[event(3, "The budget cap is $5000.")]).ok
+
+
+@pytest.mark.parametrize(
+    ("text", "statuses"),
+    [
+        ("Never deploy on Fridays.", [ClaimStatus.PARAPHRASED]),
+        ("Do not deploy on Fridays.", [ClaimStatus.PRESERVED]),
+        ("The deploy on Friday was stopped.", []),
+        ("Sam asked about deploys on Friday and about the docs.", []),
+        ("The docs say how to deploy.", []),
+    ],
+)
+def test_what_is_not_surely_otherwise_passes(text, statuses):
+    verdict = judge(text, facts=[FREEZE])
+    assert verdict.ok
+    assert [claim.status for claim in verdict.claims] == statuses
+
+
+# ------------------------------------------------------------------------------------------------ events
+
+
+def cited(text, *seqs, events):
+    draft = Draft(text=text, claims=(CitedClaim(text=text, seqs=seqs),))
+    return validate(draft, budget_tokens=1_000, tokens=1, events=events, prior=(), unknown_refs=(), facts=())
+
+
+EVENTS = [
+    event(3, "The cap is 500 rows per file. The migration will run on Monday."),
+    event(4, "Dana fixed the parser."),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "seqs", "status"),
+    [
+        ("Dana fixed the parser.", (4,), ClaimStatus.PRESERVED),
+        ("The parser was fixed by Dana.", (3, 4), ClaimStatus.PARAPHRASED),
+        ("Dana fixed a fault in the parser that dropped rows.", (4,), ClaimStatus.UNVERIFIABLE),
+        ("Dana fixed the parser.", (), ClaimStatus.UNVERIFIABLE),
+    ],
+)
+def test_a_sentence_that_cites_what_says_so_passes(text, seqs, status):
+    verdict = cited(text, *seqs, events=EVENTS)
+    assert verdict.ok
+    assert [claim.status for claim in verdict.claims] == [status]
+
+
+@pytest.mark.parametrize(
+    ("text", "seqs", "rule"),
+    [
+        ("Dana fixed the parser.", (4, 9), "invented_claim"),
+        ("The tests of the scheduler are green.", (4,), "invented_claim"),
+        ("The cap is 5000 rows per file.", (3,), "fact_mutated"),
+        ("The migration ran on Monday.", (3,), "fact_mutated"),
+        ("The cap is not 500 rows per file.", (3,), "fact_contradicted"),
+    ],
+)
+def test_a_sentence_that_cites_what_does_not_say_so_is_refused(text, seqs, rule):
+    verdict = cited(text, *seqs, events=EVENTS)
+    assert rules(verdict) == {rule}
+    assert classes(verdict) == {FailureClass.SEMANTIC}
+
+
+@pytest.mark.parametrize("text", ["[9] dana/message: all is well", "All is well (event 9).", "See [events 9]"])
+def test_an_event_that_was_not_shown_is_invented(text):
+    assert rules(judge(text, events=EVENTS)) == {"invented_event"}
+    assert judge(text.replace("9", "4"), events=EVENTS).ok
+    assert judge(text, events=[*EVENTS, event(5, f"Look: {text}")]).ok
+    assert judge(text, events=EVENTS, prior=["[9] dana/message: all is well"]).ok
 
 
 # ------------------------------------------------------------------------------------------------ bounds

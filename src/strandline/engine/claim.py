@@ -332,11 +332,12 @@ def _kept(draft: Draft, secrets: Secrets) -> Draft:
 def _kept_verdict(verdict: Verdict | None) -> Verdict | None:
     if verdict is None:
         return None
-    return Verdict(
+    return replace(
+        verdict,
         violations=tuple(
             replace(v, detail=storable(v.detail, FAILURE_CHARS_MAX), fact=storable(v.fact, FAILURE_CHARS_MAX))
             for v in verdict.violations
-        )
+        ),
     )
 
 

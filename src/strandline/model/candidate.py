@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from strandline.errors import InvalidInputError
 from strandline.limits import LEDGER_SHARE, SEGMENTS_SHARE, SHARES_ROUNDING, TAIL_SHARE
+from strandline.model.judgement import JudgedClaim
 from strandline.model.segment import SegmentHead
 
 
@@ -160,9 +161,13 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What validation says of a draft; it passes only without violations (I5, I10)."""
+    """What validation says of a draft; it passes only without violations (I5, I10).
+
+    `claims` says what became of the facts that the draft speaks of, and of the sentences that cite events.
+    """
 
     violations: tuple[Violation, ...] = ()
+    claims: tuple[JudgedClaim, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -31,6 +31,7 @@ class JudgedClaim:
     reason: str = ""  # which rule decided, in words
     sentence: str = ""  # of the judged text; "" where none speaks of the claim
     line: int | None = None  # of the judged text, from 1, on which that sentence begins
+    fact: str = ""  # kind and subject, where the claim is a fact of the register
     in_tail: bool = False  # the sentence stands in the tail; then `line` counts in the text of that event
 
 

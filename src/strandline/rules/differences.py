@@ -134,7 +134,9 @@ def _of_an_order(fact: Statement, said: Statement, near: float) -> Difference | 
         return None  # it reports what was done, which is no rule
     weaker = said.force != fact.force and not (said.force and set(said.force) <= BINDING)
     if weaker and said.force:
-        return Difference(status=ClaimStatus.WEAKENED, reason=f"{said.force[0]!r} is less binding")
+        return Difference(
+            status=ClaimStatus.WEAKENED, reason=f"{said.force[0]!r} is less binding", sure=near >= 1 and same_values
+        )
     return _of_details(fact, said, near)
 
 

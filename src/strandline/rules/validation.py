@@ -4,7 +4,8 @@ Two classes of violation, each with an answer of its own (C14, `rules.retry`):
 
 - *malformed*: no finished summary, or too large. Such a draft is not read further, since it will never be used;
 - *semantic*: a finished summary that says what the log doesn't: references that no covered event holds, approvals that
-  nobody gave, open issues called resolved, constraints in force called lifted (`rules.claims`).
+  nobody gave, open issues called resolved, constraints in force called lifted (`rules.claims`); facts in force in
+  words that surely say otherwise, and sentences that cite what was not shown or does not say so (`rules.draft_claims`).
 
 What stands verbatim in a covered event or in a prior text is never refused.
 """
@@ -13,23 +14,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
 from strandline.limits import DRAFT_BYTES_MAX
 from strandline.model.candidate import Draft, FailureClass, Verdict, Violation
 from strandline.model.event import EventKind, SourceEvent
+from strandline.model.judgement import ClaimStatus, JudgedClaim
 from strandline.model.reference import ReferenceClass
 from strandline.model.register import FactKind
 from strandline.model.summary import Anchor
 from strandline.rules.anchors import forged_anchor
 from strandline.rules.claims import Claim, false_claims
+from strandline.rules.draft_claims import claims_on_facts, claims_that_cite, events_invented
 from strandline.rules.no_summary import what_it_is_instead
 from strandline.rules.reference_rules import BUILT_IN, References
 from strandline.rules.verbatim import stands_at, stands_verbatim, verbatim_subset
-from strandline.rules.wording import one_line, plain
+from strandline.rules.wording import bare, one_line, plain
 
 VIOLATIONS_MAX: Final = 100  # told of one draft; the last one then says that there are more
+CLAIMS_TOLD_MAX: Final = 100  # of one draft, those that are refused first
 DETAIL_CHARS_MAX: Final = 240  # of a quoted sentence or reference
 INDEXED_REFS_MIN: Final = 64  # from here on a text is indexed once, instead of searched for each reference
 FINISHED: Final = "stop"
@@ -37,6 +42,12 @@ FINISHED: Final = "stop"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _LABEL: Final = re.compile(rf"^\[(?:\d{{1,12}}→)?\d{{1,12}}\] [^\s/]{{0,200}}/(?:{'|'.join(EventKind)}):", re.MULTILINE)
 
+_REFUSED: Final = {
+    ClaimStatus.WEAKENED: "fact_weakened",
+    ClaimStatus.MUTATED: "fact_mutated",
+    ClaimStatus.CONTRADICTED: "fact_contradicted",
+    ClaimStatus.INVENTED: "invented_claim",
+}
 _WHY: Final = {
     "invented_approval": "no approval in force backs this",
     "revoked_approval_stands": "the approval of {subject} was revoked",
@@ -82,11 +93,13 @@ def validate(
     form = tuple(malformed(draft, budget_tokens, tokens))
     if form:
         return Verdict(violations=form)
-    found = tuple(islice(_semantic(draft, events, prior, unknown_refs, facts), VIOLATIONS_MAX + 1))
+    claims = [*claims_on_facts(draft.text, facts, events, prior), *claims_that_cite(draft.claims, events)]
+    claims.sort(key=lambda claim: claim.status not in _REFUSED)
+    found = tuple(islice(_semantic(draft, events, prior, unknown_refs, facts, claims), VIOLATIONS_MAX + 1))
     if len(found) > VIOLATIONS_MAX:
         more = Violation(failure=FailureClass.SEMANTIC, rule="more_violations", detail="more were found than are told")
         found = (*found[: VIOLATIONS_MAX - 1], more)
-    return Verdict(violations=found)
+    return Verdict(violations=found, claims=tuple(_told(claim) for claim in claims[:CLAIMS_TOLD_MAX]))
 
 
 def invented_refs(
@@ -159,6 +172,7 @@ def _semantic(
     prior: Sequence[str],
     unknown_refs: Sequence[str],
     facts: Sequence[Anchor],
+    claims: Sequence[JudgedClaim],
 ) -> Iterator[Violation]:
     forged = forged_anchor(draft.text)
     if forged is not None:
@@ -183,6 +197,21 @@ def _semantic(
                 detail=f"{why}: {_cut(claim.sentence)!r}",
                 fact=f"{kind} {claim.subject}" if kind else "",
             )
+    for line in dict.fromkeys(events_invented(draft.text, events, prior)):
+        yield Violation(
+            failure=FailureClass.SEMANTIC, rule="invented_event", detail=f"no such event was shown: {_cut(line)!r}"
+        )
+    for judged in claims:
+        if judged.status in _REFUSED and bare(judged.sentence) not in {bare(claim.sentence) for claim in told}:
+            of = f" of {_cut(judged.sentence)!r}" if judged.sentence else ""
+            detail = f"{judged.reason}: {_cut(judged.claim)!r}{of}"
+            yield Violation(
+                failure=FailureClass.SEMANTIC, rule=_REFUSED[judged.status], detail=detail, fact=judged.fact
+            )
+
+
+def _told(claim: JudgedClaim) -> JudgedClaim:
+    return replace(claim, claim=_cut(claim.claim), reason=_cut(claim.reason), sentence=_cut(claim.sentence))
 
 
 def _bad_form(rule: str, detail: str) -> Violation:
