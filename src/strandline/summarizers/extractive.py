@@ -93,7 +93,7 @@ class _Drafting:
         return len(self._picked) > before
 
     def refill(self, quotes: Iterable[Quote]) -> None:
-        """Pick more, as far as the draft as it is written leaves room: lines counted alone come to more than together."""
+        """Pick more while the draft as it is written leaves room: lines counted alone come to more than together."""
         waiting = sorted(quotes)
         for _ in range(REFILLS_MAX):
             text = self.text()
