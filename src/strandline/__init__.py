@@ -86,6 +86,7 @@ from strandline.model.effect import Effect, EffectOutcome, EffectOutcomeKind, Ef
 from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, SourceEvent
 from strandline.model.figures import Figures, StoreFigures
 from strandline.model.found import FoundConstraint, FoundState
+from strandline.model.judgement import ClaimStatus, JudgedClaim, Judgement, Objection
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.moving import BackupReport, CopiedHead, CopyReport
 from strandline.model.needs import approved, in_force, no_open_issue, not_in_force, resolved
@@ -114,6 +115,8 @@ from strandline.ports import (
     Controller,
     Entropy,
     Hook,
+    Judge,
+    JudgeRequest,
     Store,
     Summarizer,
     SummaryRequest,
@@ -132,6 +135,7 @@ from strandline.summarizers import (
     OpenAISummarizer,
     PydanticAISummarizer,
 )
+from strandline.validators import CallableJudge, judge
 
 __all__ = [
     "Abandon",
@@ -148,6 +152,7 @@ __all__ = [
     "BackupReport",
     "Basis",
     "BytesPerToken",
+    "CallableJudge",
     "CallableSummarizer",
     "Case",
     "CaseAnswer",
@@ -156,6 +161,7 @@ __all__ = [
     "CaseState",
     "ChainSummarizer",
     "Checkpoint",
+    "ClaimStatus",
     "Clock",
     "CompactionLineageError",
     "CompactionOutcome",
@@ -199,6 +205,10 @@ __all__ = [
     "ImportFormatError",
     "ImportReport",
     "InvalidInputError",
+    "Judge",
+    "JudgeRequest",
+    "JudgedClaim",
+    "Judgement",
     "LangChainSummarizer",
     "LastKnown",
     "LineageEntry",
@@ -209,6 +219,7 @@ __all__ = [
     "NeedCounts",
     "NeedKind",
     "NewEvent",
+    "Objection",
     "Omission",
     "OpenAISummarizer",
     "OpenCall",
@@ -276,6 +287,7 @@ __all__ = [
     "failed_attempt",
     "in_force",
     "issue",
+    "judge",
     "lift_constraint",
     "message",
     "no_open_issue",

@@ -13,6 +13,7 @@ from strandline.cli.append import append
 from strandline.cli.backup import backup
 from strandline.cli.bench import app as bench
 from strandline.cli.cases import cases, reconcile
+from strandline.cli.check import check
 from strandline.cli.checkpoint import checkpoint
 from strandline.cli.command import FILE_STEM, ONLY_WORKFLOW, command
 from strandline.cli.compact import compact
@@ -116,6 +117,7 @@ app.command("constraints")(command(constraints, unused=("refs_config",)))
 app.command("effects")(command(effects, unused=("refs_config",)))
 app.add_typer(views, name="view")
 app.command("refs")(refs)
+app.command("check")(check)
 app.command("verify")(command(verify, "all of the store", ("view", "refs_config")))
 app.command("backup")(command(backup, "all of the store", ("tenant", "workflow", "view", "refs_config")))
 app.command("copy")(copy)

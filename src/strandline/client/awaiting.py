@@ -272,10 +272,13 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
         shares: Shares | None = None,
         deadline_s: float = SUMMARIZER_DEADLINE_S,
         fallback: bool = True,
+        judge: object = None,
     ) -> CompactionOutcome:
         """As `Workflow.compact`; a cancelled call lets the step in progress settle and gives its lease back."""
         workflow = self._workflow
-        verb = workflow._compaction(budget, summarizer, strict, through, when_tokens, shares, deadline_s, fallback)
+        verb = workflow._compaction(
+            budget, summarizer, strict, through, when_tokens, shares, deadline_s, fallback, judge
+        )
         from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
 
         return await arun(verb, workflow._env.clock)

@@ -33,6 +33,7 @@ from strandline.model.triggers import Triggers
 from strandline.stores.memory import MemoryStore
 from strandline.summarizers import as_summarizer
 from strandline.transcripts import ExportFormat, check_export, export_lines
+from strandline.validators import as_judge
 
 
 class MemoryVerbs(Verbs):
@@ -79,6 +80,7 @@ class MemoryVerbs(Verbs):
         shares: Shares | None = None,
         deadline_s: float = SUMMARIZER_DEADLINE_S,
         fallback: bool = True,
+        judge: object = None,
     ) -> CompactionOutcome:
         """Compact: cover older events by a validated summary. No event is lost, and the old summary stands until then.
 
@@ -92,13 +94,14 @@ class MemoryVerbs(Verbs):
             deadline_s: seconds for one draft; the extractive summarizer has none.
             fallback: let the extractive summarizer draft where the other one says, told and in smaller parts too, what
                 the log does not; False: such a candidate is quarantined at once.
+            judge: a Judge, asked about each draft that the rules let pass; it can refuse one, and let none pass.
 
         Raises:
             ContextOverflowError: mandatory facts and what must stay verbatim exceed the budget (C11).
             InvalidInputError, CorruptRecordError, StoreUnavailableError: nothing was activated.
         """
         return run(
-            self._compaction(budget, summarizer, strict, through, when_tokens, shares, deadline_s, fallback),
+            self._compaction(budget, summarizer, strict, through, when_tokens, shares, deadline_s, fallback, judge),
             self._env.clock,
         )
 
@@ -112,9 +115,11 @@ class MemoryVerbs(Verbs):
         shares: Shares | None,
         deadline_s: float,
         fallback: bool,
+        judge: object,
     ) -> Verb[CompactionOutcome]:
         return compact(
-            self._env, self._order(budget, summarizer, strict, through, when_tokens, shares, deadline_s, fallback)
+            self._env,
+            self._order(budget, summarizer, strict, through, when_tokens, shares, deadline_s, fallback, judge),
         )
 
     def _order(
@@ -127,6 +132,7 @@ class MemoryVerbs(Verbs):
         shares: Shares | None,
         deadline_s: float,
         fallback: bool = False,
+        judge: object = None,
     ) -> Order:
         chosen = as_summarizer(summarizer)
         return Order(
@@ -139,6 +145,7 @@ class MemoryVerbs(Verbs):
             deadline_s=deadline_of(chosen, deadline_s),
             shares=shares or Shares(),
             last_resort=last_resort_of(fallback),
+            judge=as_judge(judge),
         )
 
     def preview(

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from strandline.engine.flow import (
+    Consult,
     Done,
     NotBegunError,
     Probe,
@@ -91,6 +92,11 @@ async def _await(wait: Wait, clock: Clock) -> Draft | Told | None:
         return None
     if isinstance(wait, Run | Probe):
         return await _told(wait.call)
+    if isinstance(wait, Consult):
+        try:
+            return await asyncio.wait_for(_told(wait.call), wait.deadline_s)
+        except TimeoutError as error:
+            return told_error(error)
     summarizer, request = wait.summarizer, wait.request
     if isinstance(summarizer, AsyncSummarizer) and asyncio.iscoroutinefunction(summarizer.summarize):
         drafting: Coroutine[Any, Any, Draft] = summarizer.summarize(request)

@@ -219,7 +219,7 @@ def discard_outgrown(env: Environment, job: Job, attempt: Attempt) -> bool:
 
 
 def store_validated(
-    env: Environment, job: Job, attempt: Attempt, drafts: Sequence[Draft], assembled: Assembled
+    env: Environment, job: Job, attempt: Attempt, drafts: Sequence[Draft], verdict: Verdict, assembled: Assembled
 ) -> Attempt | Refused:
     """tx2: store this attempt's drafts, segments, manifest and verdict, once, under its own fence (I6)."""
     with env.write() as tx:
@@ -235,7 +235,7 @@ def store_validated(
             ended_us=env.clock.now_us(),
             drafts=tuple(drafts),
             draft_digest=record_digest(tuple(drafts)),
-            verdict=Verdict(),
+            verdict=verdict,
             summary_no=summary.summary_no,
         )
         tx.summaries.add(summary, assembled.changes)

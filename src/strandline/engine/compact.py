@@ -195,7 +195,7 @@ def _judged(run: Run, drafting: Drafting, drafts: Sequence[Draft]) -> _Failed:
         error=MalformedDraftError("; ".join(run.violations)),
         failure=FailureClass.SEMANTIC if semantic else FailureClass.MALFORMED,
         drafts=drafts,
-        verdict=Verdict(violations=tuple(drafting.violations)),
+        verdict=Verdict(violations=tuple(drafting.violations), claims=tuple(drafting.claims)),
     )
 
 
@@ -282,7 +282,7 @@ def _store_and_finish(
         tell_attempt(run, claimed.attempt, failure=FailureClass.STORAGE)
         raise ContextOverflowError("the assembled context exceeds its budget", needed=total, budget=job.plan.budget)
     with run.phase("store"):
-        stored = store_validated(env, job, claimed.attempt, drafts, assembled)
+        stored = store_validated(env, job, claimed.attempt, drafts, Verdict(claims=tuple(drafting.claims)), assembled)
     if isinstance(stored, Refused):
         run.attempts.append(claimed.attempt)
         tell_attempt(run, claimed.attempt, refused=stored)

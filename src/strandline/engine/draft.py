@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from strandline.engine.claim import Refused, renew
 from strandline.engine.compaction_run import Run
+from strandline.engine.consult import consult
 from strandline.engine.flow import Summarize, Verb
 from strandline.engine.material import Material, Shown, judge, read_material, read_part
 from strandline.engine.plan_job import Job
 from strandline.limits import LEASE_RENEWED_S, PART_TOKENS_MIN
 from strandline.model.candidate import Draft, Violation
 from strandline.model.event import SourceEvent
+from strandline.model.judgement import JudgedClaim
 from strandline.ports import SummaryRequest
 from strandline.rules.ledger import Tally
 from strandline.rules.partition import Part, part_budget
@@ -37,6 +39,7 @@ class Drafting:
     shown: Shown
     materials: list[Material] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
+    claims: list[JudgedClaim] = field(default_factory=list)
 
 
 def draft_segments(
@@ -92,7 +95,9 @@ def _draft_segment(run: Run, job: Job, material: Material, drafting: Drafting) -
         drafts.append(draft)
         spent += env.counter.count(draft.text)
         if draft.text or budget or len(parts) == 1:
-            _judge(run, job, material, events, draft, drafting)
+            judged = _judge(run, job, material, events, draft, drafting)
+            if not drafting.violations:
+                drafting.violations += yield from consult(run, job.facts.anchors, material, events, draft, judged)
         if drafting.violations:
             return draft
     if len(drafts) == 1:
@@ -124,7 +129,11 @@ def _read_part(run: Run, job: Job, part: Part) -> tuple[SourceEvent, ...]:
 
 def _judge(
     run: Run, job: Job, material: Material, events: Sequence[SourceEvent], draft: Draft, drafting: Drafting
-) -> None:
+) -> tuple[JudgedClaim, ...]:
+    """Judge by the rules: add what is wrong to `drafting`, and return what became of the claims."""
     env = run.env
     with run.phase("validate"), env.read() as tx:
-        drafting.violations += judge(env, tx, job, material, drafting.shown, events, draft).violations
+        verdict = judge(env, tx, job, material, drafting.shown, events, draft)
+    drafting.violations += verdict.violations
+    drafting.claims += verdict.claims
+    return verdict.claims

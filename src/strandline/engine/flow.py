@@ -62,7 +62,15 @@ class Told:
     error: BaseException | None = None
 
 
-Wait = Summarize | Sleep | Run | Probe
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consult:
+    """Wait for what a judge has against a draft, outside any transaction; what it says or raises comes as `Told`."""
+
+    call: Callable[[], object]
+    deadline_s: float
+
+
+Wait = Summarize | Sleep | Run | Probe | Consult
 Verb = Generator[Wait, Any, T]
 
 
@@ -101,6 +109,9 @@ def _wait(wait: Wait, clock: Clock) -> Draft | Told | None:
         return None
     if isinstance(wait, Run | Probe):
         return told(wait.call)
+    if isinstance(wait, Consult):
+        call = wait.call
+        return told(lambda: _with_deadline(lambda: awaited(call()), wait.deadline_s))
     summarizer, request = wait.summarizer, wait.request
     if isinstance(summarizer, AsyncSummarizer) and inspect.iscoroutinefunction(summarizer.summarize):
         from strandline.engine.shared_loop import await_in_shared_loop  # imports asyncio, see `awaited`

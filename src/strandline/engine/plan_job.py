@@ -31,7 +31,7 @@ from strandline.model.found import FoundConstraint
 from strandline.model.register import Fact, FactKey, FactKind, FactState, OpenCall
 from strandline.model.summary import Anchor, Summary
 from strandline.model.view import ViewHead
-from strandline.ports import AsyncSummarizer, Summarizer, Transaction
+from strandline.ports import AsyncSummarizer, Judge, Summarizer, Transaction
 from strandline.rules.anchors import (
     ANCHORS_HEADING,
     anchor_line,
@@ -72,6 +72,12 @@ class Order:
     shares: Shares = field(default_factory=Shares)  # what the budget is spent on
     halvings: int = 0  # of what is shown at once (`rules.ladder`)
     last_resort: Summarizer | None = None  # what drafts after semantic failures; it only computes
+    judge: Judge | None = None  # asked about each draft that the rules let pass
+
+    @property
+    def judge_name(self) -> str:
+        """Name and version of the judge; "": there is none."""
+        return f"{self.judge.name}@{self.judge.version}" if self.judge else ""
 
     def as_asked(self) -> Form:
         """Return the form that is asked for first."""
@@ -180,6 +186,7 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
             strict=order.strict,
             partition=order.halvings,
             extractor=env.references.name,
+            judge=order.judge_name,
         )
         return Job(
             candidate_id=_candidate_id(env, view, plan, recipe),

@@ -112,6 +112,7 @@ class CompactionRecipe:
     strict: bool
     partition: int = 0
     extractor: str = "refs-1"  # what finds references in drafts; its name has a digest of the user's rules
+    judge: str = ""  # asked beside the rules; "": none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,14 @@ class JudgedClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Objection:
+    """What a judge has against a draft."""
+
+    reason: str
+    sentence: str = ""  # of the draft; "" where it is about the whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     """What is said of a summary: one verdict per fact, in the order of the facts."""
 

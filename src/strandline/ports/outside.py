@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 from strandline.model.candidate import Draft
 from strandline.model.case import Case, CaseAnswer
 from strandline.model.event import SourceEvent
+from strandline.model.judgement import JudgedClaim, Objection
 from strandline.model.summary import Anchor
 
 
@@ -108,6 +109,39 @@ class AsyncSummarizer(Protocol):
 
     async def summarize(self, request: SummaryRequest) -> Draft:
         """As `Summarizer.summarize`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeRequest:
+    """A draft that the rules let pass, with all that it was made from.
+
+    `claims` is what the rules said of it; what they call unverifiable is what a judge is for.
+    """
+
+    draft: Draft
+    events: Sequence[SourceEvent]
+    prior: Sequence[str]
+    facts: Sequence[Anchor]
+    claims: Sequence[JudgedClaim]
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Looks at a draft that the rules let pass, and may refuse it; it can't make one pass that they refuse (C13).
+
+    `name` and `version` are part of the candidate's identity.
+    """
+
+    name: str
+    version: str
+
+    def judge(self, request: JudgeRequest) -> Iterable[Objection | str] | Awaitable[Iterable[Objection | str]]:
+        """Return what speaks against the draft, nothing if nothing does; may be awaited.
+
+        Raises:
+            TimeoutError, ConnectionError: worth another try.
+        """
         ...
 
 
