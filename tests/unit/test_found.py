@@ -186,6 +186,17 @@ def test_a_draft_that_writes_one_is_refused(wf):
     assert wf.compact(budget=BUDGET, summarizer=forged).outcome.value == "quarantined"
 
 
+def test_a_secret_in_it_stands_in_the_log_alone(wf):
+    """C12: the quote has a mark in its place."""
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    wf.append(SAY("user", f"From now on use the token {secret} for the API."))
+    assert secret not in wf.found_constraints()[0].text
+    work(wf)
+    text = anchors(wf)
+    assert "From now on use the token" in text
+    assert secret not in text
+
+
 def test_a_statement_of_a_block_is_quoted_from_its_text(wf):
     """A message that was imported is one JSON block; the span is one of the text that it holds."""
     block = b'{"type": "text", "text": "Hi \\u2014 never push to \\u00fcber-main."}'

@@ -63,6 +63,17 @@ BINDING = [
     "The release needs Ann's approval.",
     "Leave the legacy module alone.",
     "Stick to Python 3.11.",
+    "I must insist that you not merge alone.",
+    "Our compliance team prohibits calling the billing API.",
+    "For legal reasons we cannot store names.",
+    "You have no permission to approve payments.",
+    "We agreed not to use trackers.",
+    "You may do anything except touch the lexer.",
+    "In this project we write tests first.",
+    "All endpoints require authentication.",
+    "Can you please not book red-eye flights?",
+    "Express the result in the 12-hour clock format.",
+    "Change the fare without changing the dates.",
 ]
 
 
@@ -91,6 +102,9 @@ FREE = [
     "We are moving forward with the plan.",
     "Can you check whether the build passes?",
     "Please go ahead with all the changes.",
+    "Note that some commands open files.",
+    "Edit all the files you need to.",
+    "Please leave it as is.",
     "yes",
     "never",
     "",
@@ -103,8 +117,10 @@ def test_reports_questions_and_answers_bind_nobody(said):
     assert sure(said) == []
 
 
-@pytest.mark.parametrize("said", ["Don't touch the footer for now.", "Skip the tests and never run them this time."])
-def test_what_is_asked_for_once_is_doubtful(said):
+@pytest.mark.parametrize(
+    "said", ["Don't touch the footer for now.", "I think you must never push.", "Never run the tests this time."]
+)
+def test_what_is_asked_for_once_or_hedged_is_doubtful(said):
     assert sure(said) == []
     assert perhaps(said) == [said]
 
@@ -194,3 +210,8 @@ def test_hostile_text_takes_no_longer(piece):
     began = time.process_time()
     find_standing(text)
     assert time.process_time() - began < 0.5
+
+
+def test_a_list_goes_on_over_blank_lines():
+    said = "Rules:\n\n1. tests first\n\n2. small commits"
+    assert sure(said) == [said]

@@ -15,7 +15,7 @@ from strandline.model.event import Appended, Event
 from strandline.model.found import FoundConstraint, FoundState, Said
 from strandline.model.register import Fact, FactKind, found_name
 from strandline.ports import Transaction
-from strandline.rules.secrets import Secrets
+from strandline.rules.secrets import Secret, Secrets, mark_of
 from strandline.rules.superseding import resolve
 
 
@@ -54,16 +54,17 @@ class FoundReader:
         return resolve([one for one in said if one is not None])
 
 
-def _statements(event: Event, secrets: Secrets) -> tuple[Said, ...]:
+def _statements(event: Event, rules: Secrets) -> tuple[Said, ...]:
     """Return what was found in a message, as it may be carried: without secrets (C12)."""
     if event.body is None:
         return ()
     text = read_body(event)[0]
+    secrets = rules.find(text)
     return tuple(
         Said(
             name=found_name(event.seq, number),
             seq=event.seq,
-            text=secrets.redact(text[found.start : found.end]),
+            text=_quote(text, found.start, found.end, secrets),
             sure=found.sure,
             perhaps=found.perhaps,
             lifts=found.lifts,
@@ -71,6 +72,16 @@ def _statements(event: Event, secrets: Secrets) -> tuple[Said, ...]:
         )
         for number, found in enumerate(decode_found(event.found), start=1)
     )
+
+
+def _quote(text: str, start: int, end: int, secrets: Sequence[Secret]) -> str:
+    """Return a part of a text, with a mark in the place of each secret of the whole that reaches into it (C12)."""
+    parts = []
+    for secret in secrets:
+        if start < secret.end and secret.start < end:
+            parts += [text[start : secret.start], mark_of(secret.kind)]
+            start = min(secret.end, end)
+    return "".join((*parts, text[start:end]))
 
 
 def list_found(env: Environment, view: str) -> list[FoundConstraint]:

@@ -6,7 +6,31 @@ Blocks for the patterns of `rules.standing_words` and `rules.lifting_words`, whi
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """One way to state a constraint."""
+
+    name: str
+    cues: tuple[str, ...]  # one of them stands in all that the pattern finds; they are found faster
+    pattern: re.Pattern[str]
+    anchored: bool = True
+    sure: bool = True  # else it may be meant for once only
+
+    def states(self, said: str, starts: Sequence[int]) -> bool:
+        """Tell whether a sentence, whose clauses begin at `starts`, states a constraint in this way."""
+        if self.anchored:
+            return any(self.pattern.match(said, at) for at in starts)
+        return self.pattern.search(said) is not None
+
+
+def cues_of(text: str) -> tuple[str, ...]:
+    """Return the cues of a family from a text that is a list of them, parted by `|`."""
+    return tuple(text.split("|"))
 
 
 def any_of(*alternatives: str) -> str:
@@ -40,7 +64,8 @@ EVER_SINCE: Final = any_of(  # from now on, and in all cases
     r"unless (?:i|we) (?:say|tell|ask|agree|explicitly|specifically)|unless (?:told|asked|instructed|stated"
     r"|specified)",
     r"no matter (?:what|how|who)|whatever (?:else )?(?:happens|you do)",
-    r"(?:without|no) exceptions?|permanently|as a (?:general )?rule|by default|in (?:all|any|every) cases?",
+    r"(?:without|no) (?:exceptions?|fail)|, always$|permanently|as a (?:general )?rule|by default|in (?:all|any"
+    r"|every) cases?",
     r"throughout (?:this|the|our) \w+",
 )
 _OPENERS: Final = any_of(  # a clause may begin with them before it says what it says
@@ -60,8 +85,9 @@ _OPENERS: Final = any_of(  # a clause may begin with them before it says what it
     r"(?:my |the |one |the only |our )?(?:only )?(?:more |last |other |hard |firm )?(?:thing|rule|condition|request"
     r"|constraint)"
     r"(?: though)?(?: number \w+)?",
-    r"if possible|of course|during (?:this|the) \w+|(?:you can )?do whatever you (?:like|want)",
-    r"i (?:repeat|mean it|insist)|we agreed(?: that)?|it(?:'s| is) agreed(?: that)?",
+    r"(?:if|where|whenever|wherever) (?:at all )?possible|of course|during (?:this|the) \w+"
+    r"|(?:you can )?do whatever you (?:like|want)",
+    r"i (?:repeat|mean it|insist|(?:think|guess|believe)(?: that)?)|we agreed(?: that)?|it(?:'s| is) agreed(?: that)?",
     EVER_SINCE,
 )
 LEAD: Final = pattern(rf"(?:{_OPENERS}(?:[,:;.!]| [–—-]){{0,2}} +)*")
@@ -110,7 +136,8 @@ TAG_QUESTION: Final = pattern(
 )
 QUESTION: Final = pattern(
     r"(?:(?:and|but|so|also|hmm+|ok(?:ay)?|wait|question|hey|well|sorry|oh|eh+|or|then)[,:.]* )*"
-    r"(?:why|how|what|where|who|which|whose|is|are|was|were|does|do (?:you|we|i|they)|did|has|have (?:you|we|i)|had"
+    r"(?:why|how|what(?! you (?:must|should|may))|where|who|which|whose|is|are|was|were|does|do (?:you|we|i|they)"
+    r"|did|has|have (?:you|we|i)|had"
     r"|am i|isn't|aren't"
     r"|doesn't|didn't|wasn't|should (?:i|we|it|this|that)|shall (?:i|we)|could it|would it|can (?:it|i|this|that)"
     r"|may i|any (?:idea|chance))\b"

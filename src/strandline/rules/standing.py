@@ -15,7 +15,7 @@ from strandline.limits import FOUND_PER_EVENT_MAX, USER_SENTENCES_MAX
 from strandline.model.event import Found
 from strandline.rules.lifting_words import CHANGES, LIFTS, NEW_VALUE
 from strandline.rules.sentence_words import CLAUSE, LEAD, QUESTION, REQUEST, SUBJECT, TAG_QUESTION
-from strandline.rules.standing_words import FAMILIES, ONCE, RULE_HEADING
+from strandline.rules.standing_words import FAMILIES, HEDGE, ONCE, RULE_HEADING
 from strandline.rules.user_prose import user_sentences
 
 _WORDS_MIN: Final = 2
@@ -55,7 +55,7 @@ def binds(said: str) -> tuple[bool, bool]:
     cued = [family for family in FAMILIES if any(cue in folded for cue in family.cues)]
     starts = sorted(set(_clause_starts(said))) if cued else ()
     found = next((family for family in cued if family.states(said, starts)), None)  # sure families come first
-    sure = found is not None and found.sure and ONCE.search(said) is None
+    sure = found is not None and found.sure and not ONCE.search(said) and not HEDGE.search(said)
     return sure, found is not None and not sure
 
 
@@ -74,8 +74,8 @@ def demand_of(sentence: str) -> str | None:
         request = REQUEST.match(said)
         if request is None:
             return None
-        rest = request["rest"] or ""
-        return (rest or f"make sure you {request['mind']}").rstrip("? ")
+        rest = request["rest"] or f"make sure you {request['mind']}"
+        return f"{'do ' if rest.startswith('not ') else ''}{rest}".rstrip("? ")
     if QUESTION.match(said):
         return None
     return said.rstrip(". ")

@@ -135,10 +135,11 @@ def _paragraphs(shown: str, lines: Iterator[tuple[int, int]]) -> Iterator[list[t
 
 def _goes_on(shown: str, held: list[tuple[int, int]], line: tuple[int, int]) -> bool:
     start, end = held[-1]
-    if shown.count("\n", end, line[0]) > 1:
-        return False
+    apart = shown.count("\n", end, line[0])
     in_list = _BULLET.match(shown, start, end) is not None
-    if _BULLET.match(shown, *line):
-        return (in_list and len(held) > 1) or shown[end - 1] == ":"
+    if _BULLET.match(shown, *line):  # a blank line may stand between items
+        return apart <= 2 and ((in_list and len(held) > 1) or shown[end - 1] == ":")
+    if apart > 1:
+        return False
     wrapped = end - start >= _WRAPPED_CHARS_MIN and shown[end - 1] not in ".!?:"
     return wrapped and not in_list and shown[line[0]].islower()
