@@ -185,7 +185,8 @@ COMMANDS: Final = (
             r"|let's) ){0,2}"
             r"(?:(?:keep|bear|have) (?:it |this )?in mind|be (?:aware|mindful|advised)|remember"
             r"|don't (?:ever )?forget|never forget"
-            r"|do not forget|be (?:sure|certain)|see to it|be careful|note(?! that (?:some|it|this|there|these|in|for|if)\b))"
+            r"|do not forget|be (?:sure|certain)|see to it|be careful"
+            r"|note(?! that (?:some|it|this|there|these|in|for|if)\b))"
             r"(?: (?:that|to|not|never|always|when|with|the|you|we|our|my|all|no)\b|(?<!note)[:,] ?\w| - )"
         ),
     ),

@@ -66,9 +66,9 @@ _STATEMENTS: Final = (
     Family(
         name="ever_since",
         cues=cues_of(
-            "always|fail|now on|here on|point on|today on|forward|hence|hereafter|future|for the|for all|for every"
-            "|for this|time|point|circumstance|case|account|cost|until|unless|matter|whatever|exception|permanently|rule"
-            "|default|throughout"
+            "always|fail|now on|here on|point on|today on|forward|hence|hereafter|future|for the|for all"
+            "|for every|for this|time|point|circumstance|case|account|cost|until|unless|matter|whatever|exception"
+            "|permanently|rule|default|throughout"
         ),
         anchored=False,
         pattern=pattern(rf"\b{EVER_SINCE}(?!\w)"),
@@ -222,10 +222,10 @@ _STATEMENTS: Final = (
         cues=cues_of("all|every|each|any|project|repo|team|company|codebase|what you"),
         anchored=False,
         pattern=pattern(
-            r"\b(?:all|every|each|any) [^,;:?]{1,60}(?<! you)(?<! we)(?<! i)(?<! they) (?:must|requires?|needs? to|has to"
-            r"|have to)\b",
-            r"\b(?:everyone|everybody|all|agents|contributors|developers|we|you)(?: here)? (?:is|are) (?:expected"
-            r"|required|supposed|obliged) to\b",
+            r"\b(?:all|every|each|any) [^,;:?]{1,60}(?<! you)(?<! we)(?<! i)(?<! they) "
+            r"(?:must|requires?|needs? to|has to|have to)\b",
+            r"\b(?:everyone|everybody|all|agents|contributors|developers|we|you)(?: here)?"
+            r" (?:is|are) (?:expected|required|supposed|obliged) to\b",
             rf"\bin (?:this|our) (?:project|repo\w*|team|company|codebase|house|organi[sz]ation),? {YOU}\b",
             r"\bwhat you (?:must|should|may|can)(?: not|n't| never)\b",
         ),
@@ -275,7 +275,8 @@ ONCE: Final = pattern(  # what is asked for once
     r"|as a one-off|temporarily)\b"
 )
 HEDGE: Final = pattern(  # what the user is not sure of
-    r"\bi (?:think|guess|believe|suppose|assume|wonder)\b|\bit (?:seems|looks) (?:like|as|that)\b|\b(?:maybe|perhaps|probably)\b"
+    r"\bi (?:think|guess|believe|suppose|assume|wonder)\b|\bit (?:seems|looks) (?:like|as|that)\b"
+    r"|\b(?:maybe|perhaps|probably)\b"
 )
 
 RULE_HEADING: Final = pattern(
