@@ -10,6 +10,7 @@ from strandline.client import (
     aopen,
     open,
 )
+from strandline.client.calibrating import calibrate
 from strandline.client.moving import copy_store
 from strandline.client.tools import Toolset
 from strandline.client.worker import Worker
@@ -128,12 +129,15 @@ from strandline.rules.reference_rules import ReferenceRules
 from strandline.summarizers import (
     AnthropicSummarizer,
     BytesPerToken,
+    CalibratedCounter,
+    Calibration,
     CallableSummarizer,
     ChainSummarizer,
     ExtractiveSummarizer,
     LangChainSummarizer,
     OpenAISummarizer,
     PydanticAISummarizer,
+    VocabularyCounter,
 )
 from strandline.validators import CallableJudge, judge
 
@@ -152,6 +156,8 @@ __all__ = [
     "BackupReport",
     "Basis",
     "BytesPerToken",
+    "CalibratedCounter",
+    "Calibration",
     "CallableJudge",
     "CallableSummarizer",
     "Case",
@@ -274,6 +280,7 @@ __all__ = [
     "Use",
     "VerifyReport",
     "View",
+    "VocabularyCounter",
     "Worker",
     "Workflow",
     "abandoned",
@@ -281,6 +288,7 @@ __all__ = [
     "approval",
     "approved",
     "artifact",
+    "calibrate",
     "constraint",
     "copy_store",
     "decision",

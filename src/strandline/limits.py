@@ -36,6 +36,13 @@ IMPORT_SKIPPED_TYPES_MAX: Final = 200  # types counted by name; the rest are "ot
 EXPORT_PAGE_EVENTS: Final = 256  # read in one snapshot: a slow reader of an export holds no transaction open
 EXPORT_HELD_EVENTS_MAX: Final = 1_000  # events behind a call among which its result is looked for
 
+# Token counters that learn from what providers report
+CALIBRATION_WINDOW_TOKENS: Final = 16_000  # counted; a smaller window says more of its messages' frames than of texts
+CALIBRATION_WINDOWS_MAX: Final = 10_000
+CALIBRATION_FACTOR_MAX: Final = 3.0  # tokens to one of the default counter: more than one a byte no text can have
+CALIBRATION_STEP_SLACK_TOKENS: Final = 400  # frames and reminders that a step holds besides its texts
+CALIBRATION_HEADROOM: Final = 1.03  # an upper bound, beside the highest that was seen
+
 # Calls (I8)
 UNKNOWN_CALL_ANCHORS_MAX: Final = 16
 OPEN_CALL_EVENTS_MAX: Final = 10_000  # events behind an open call, after which a case closes it

@@ -1,6 +1,14 @@
 """Bytes to model and back: deterministic JSON, digests, the hash chain, records and bodies of events, packed bytes."""
 
-from strandline.codec.bodies import ERASED_TEXT, encode_body, read_body, reference_source, searched_text, user_text
+from strandline.codec.bodies import (
+    ERASED_TEXT,
+    encode_body,
+    new_text,
+    read_body,
+    reference_source,
+    searched_text,
+    user_text,
+)
 from strandline.codec.digests import (
     DIGEST_BYTES,
     EMPTY_CHAIN,
@@ -61,6 +69,7 @@ __all__ = [
     "keyed_hex",
     "keyed_number",
     "leaf_text",
+    "new_text",
     "open_event",
     "pack",
     "read_body",

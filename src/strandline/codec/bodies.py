@@ -49,6 +49,18 @@ def read_body(event: Event) -> tuple[str, object]:
     return _read_block(decode_json(event.body, place))
 
 
+def new_text(new: NewEvent) -> str:
+    """Return the text of an event as a reader will see it.
+
+    Raises:
+        CorruptRecordError: its body is no JSON.
+    """
+    if isinstance(new.body, str):
+        return new.body
+    body = decode_json(new.body, f"the body of a {new.kind}") if isinstance(new.body, bytes) else new.body
+    return _read_block(body)[0]
+
+
 def _read_block(block: object) -> tuple[str, object]:
     if isinstance(block, str):
         return block, None

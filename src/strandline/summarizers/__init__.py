@@ -4,6 +4,7 @@ Those over models import their providers' packages when one is made, never befor
 """
 
 from strandline.summarizers.anthropic import AnthropicSummarizer
+from strandline.summarizers.calibration import CalibratedCounter, Calibration
 from strandline.summarizers.callable import AsyncCallableSummarizer, CallableSummarizer, as_summarizer
 from strandline.summarizers.chain import ChainSummarizer
 from strandline.summarizers.counting import BytesPerToken, CallableCounter, as_counter
@@ -11,11 +12,14 @@ from strandline.summarizers.extractive import ExtractiveSummarizer
 from strandline.summarizers.langchain import LangChainSummarizer
 from strandline.summarizers.openai import OpenAISummarizer
 from strandline.summarizers.pydantic_ai import PydanticAISummarizer
+from strandline.summarizers.vocabulary import VocabularyCounter
 
 __all__ = [
     "AnthropicSummarizer",
     "AsyncCallableSummarizer",
     "BytesPerToken",
+    "CalibratedCounter",
+    "Calibration",
     "CallableCounter",
     "CallableSummarizer",
     "ChainSummarizer",
@@ -23,6 +27,7 @@ __all__ = [
     "LangChainSummarizer",
     "OpenAISummarizer",
     "PydanticAISummarizer",
+    "VocabularyCounter",
     "as_counter",
     "as_summarizer",
 ]

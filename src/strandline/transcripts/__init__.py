@@ -2,5 +2,15 @@
 
 from strandline.transcripts.export import ExportFormat, check_export, export_lines
 from strandline.transcripts.transcript import Transcript, open_transcript, read_events
+from strandline.transcripts.usage import Request, read_requests
 
-__all__ = ["ExportFormat", "Transcript", "check_export", "export_lines", "open_transcript", "read_events"]
+__all__ = [
+    "ExportFormat",
+    "Request",
+    "Transcript",
+    "check_export",
+    "export_lines",
+    "open_transcript",
+    "read_events",
+    "read_requests",
+]

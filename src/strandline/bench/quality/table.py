@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from strandline.bench.quality import needed, throughput, validators
+from strandline.bench.quality import needed, throughput, tokens, validators
 from strandline.bench.quality.row import Row
 
 Tell = Callable[[int, int], None]  # what is done, of how much
@@ -27,6 +27,7 @@ TABLE: Final = (
     Entry(ids=("needed_later", "needed_names"), measure=needed.measure),
     Entry(ids=("import_mb_s", "compact_mb_s"), measure=throughput.measure),
     Entry(ids=("validator_bad", "validator_verbatim", "validator_paraphrase"), measure=validators.measure),
+    Entry(ids=tokens.IDS, measure=tokens.measure),
 )
 
 IDS: Final = tuple(name for entry in TABLE for name in entry.ids)
