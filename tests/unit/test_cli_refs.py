@@ -30,7 +30,7 @@ def run(monkeypatch, tmp_path) -> Callable[..., Result]:
 def test_a_text_a_line_at_a_time(run, tmp_path):
     Path("a.txt").write_text("see src/a.py\n\nsee src/a.py and job-17, 5 ms\n")
     found = json.loads(run("refs", "a.txt", "--json").stdout)
-    assert (found["read_as"], found["extractor"]) == ("text", "refs-1")
+    assert (found["read_as"], found["extractor"]) == ("text", "refs-2")
     assert found["classes"] == {"path": 1, "handle": 1, "number": 1}
     assert found["refs"][0] == {"ref": "src/a.py", "class": "path", "first": "line 1", "times": 2}
     assert "not_taken" not in found

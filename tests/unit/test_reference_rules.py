@@ -111,10 +111,10 @@ def test_a_class_that_is_off_is_not_found(name):
         " a@b.co src/a.py MAX_SIZE job-17 a_b fooBar"
     )
     every = BUILT_IN.of_text(text)
-    assert set(every.values()) == {kind.value for kind in ReferenceClass}
+    assert set(every.values()) == {kind.value for kind in ReferenceClass} - {"value"}
     assert made(off={name}).of_text(text) == {ref: kind for ref, kind in every.items() if kind != name}
-    assert made(off=[ReferenceClass(name)]).of_json([text, 12345]) == {
-        ref: kind for ref, kind in {**every, "12345": "number"}.items() if kind != name
+    assert made(off=[ReferenceClass(name)]).of_json([text, 12345, "ORD"]) == {
+        ref: kind for ref, kind in {**every, "12345": "number", "ORD": "value"}.items() if kind != name
     }
 
 
@@ -236,7 +236,7 @@ def test_the_name_of_the_extractor_tells_rules_apart():
         )
     }
     assert len(names) == 7
-    assert all(re.fullmatch(r"refs-1(\+[0-9a-f]{8})?", name) for name in names)
+    assert all(re.fullmatch(r"refs-2(\+[0-9a-f]{8})?", name) for name in names)
     assert made(off=["path", "number"]).name == made(off={"number", "path"}).name
 
 
@@ -314,3 +314,10 @@ def test_without_the_package_a_pattern_is_refused_with_its_extra(monkeypatch):
         references_with(ReferenceRules(patterns={"x": "a"}))
     assert '/path/to/the/checkout[patterns]"' in refused.value.hint
     assert references_with(ReferenceRules(json_paths={"x": "a"})).of_json({"a": "b"}) == {"b": "x"}
+
+
+def test_a_text_that_is_json_is_read_as_json_and_what_it_escapes_is_left_out():
+    """Each reference stands in the text that it was found in, whatever JSON made of it there."""
+    text = json.dumps({"origin": "JFK", "path": "C:\\work\\app.log", "name": "Zo\u00eb", "some_key": 100})
+    assert BUILT_IN.of_text(text) == {"JFK": "value", "100": "number"}
+    assert BUILT_IN.of_text("[1] JFK") == {}

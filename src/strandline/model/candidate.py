@@ -113,6 +113,7 @@ class CompactionRecipe:
     partition: int = 0
     extractor: str = "refs-1"  # what finds references in drafts; its name has a digest of the user's rules
     judge: str = ""  # asked beside the rules; "": none
+    extractor: str = "refs-2"  # what finds references in drafts; its name has a digest of the user's rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,8 @@ import enum
 class ReferenceClass(enum.StrEnum):
     """What sort of value an extracted reference is (C3).
 
-    The class is a function of the reference's own text. The values are stored with sightings: never rename one.
+    The class is a function of the reference's own text, but for VALUE, which is what JSON makes of a plain word. The
+    values are stored with sightings: never rename one.
     `docs/references.md` has an example of each, and says what each does not match.
     """
 
@@ -27,3 +28,4 @@ class ReferenceClass(enum.StrEnum):
     HANDLE = "handle"
     SNAKE_CASE = "snake_case"
     CAMEL_CASE = "camel_case"
+    VALUE = "value"

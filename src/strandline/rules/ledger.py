@@ -6,6 +6,7 @@ they take; the logarithm of it is
     log2 Σ over sightings of 2^(seq / H) / √k   how often, and among how many in one event: k distinct references there
     + USE_GAIN      if agent or user have used it: what only a tool has shown is needed four to eight times less
     + CLASS_GAINS   a name in code is spelled out again where the code is read again; a number is mostly an outcome
+    + WORD_GAIN or INTEGER_GAIN   of a plain word or a bare integer: what was a value of JSON, and is a common one
     - log2(1 + age / AGE_EVENTS)   age: events since it was last sighted
     - LENGTH_EXPONENT · log2(1 + length)   more than the room it takes: long ones are rarer in the end
 
@@ -29,15 +30,17 @@ from strandline.model.summary import LedgerEntry
 from strandline.rules.reference_classes import classify
 
 LEDGER_HALF_LIFE_EVENTS: Final = 400
-LEDGER_HEADING: Final = "References, verbatim:"
+LEDGER_HEADING: Final = "Refs:"  # short: it is paid for in each ledger
 
 AGE_EVENTS: Final = 10
 USE_GAIN: Final = 3.0
-LENGTH_EXPONENT: Final = 4 / 3
-CLASS_GAINS: Final[Mapping[ReferenceClass | None, float]] = {
+LENGTH_EXPONENT: Final = 1.2
+CLASS_GAINS: Final[Mapping[ReferenceClass, float]] = {
     ReferenceClass.CAMEL_CASE: -3.0,
     ReferenceClass.NUMBER: -2.0,
 }
+WORD_GAIN: Final = -2.0
+INTEGER_GAIN: Final = -4.0
 ROUNDS_MAX: Final = 4  # lines counted alone come to more than the same lines together: a round uses what is left
 MISSES_MAX: Final = 64  # references in a row that don't fit before the ledger counts as full
 
@@ -194,7 +197,7 @@ def _ranking(newest: int) -> Callable[[LedgerEntry], tuple[bool, float, int, str
     """Return the sort key that puts the best entries first; ages are counted from the newest sighting of all."""
 
     def key(entry: LedgerEntry) -> tuple[bool, float, int, str]:
-        value = entry.weight + CLASS_GAINS.get(classify(entry.text), 0.0)
+        value = entry.weight + _form_gain(entry.text)
         value -= math.log2(1 + (newest - entry.last_seq) / AGE_EVENTS)
         value -= LENGTH_EXPONENT * math.log2(1 + len(entry.text))
         if entry.used_seq:
@@ -202,6 +205,16 @@ def _ranking(newest: int) -> Callable[[LedgerEntry], tuple[bool, float, int, str
         return not entry.declared, -value, -entry.last_seq, entry.text
 
     return key
+
+
+def _form_gain(text: str) -> float:
+    """Return what a reference gains by its form alone."""
+    kind = classify(text)
+    if kind is not None:
+        return CLASS_GAINS.get(kind, 0.0)
+    if text.isalpha():
+        return WORD_GAIN
+    return INTEGER_GAIN if text.lstrip("-").isdigit() else 0.0
 
 
 def _log2_sum(a: float, b: float) -> float:

@@ -24,7 +24,7 @@ from strandline.rules.verbatim import stands_at
 
 T = TypeVar("T")
 
-EXTRACTOR: Final = "refs-1"
+EXTRACTOR: Final = "refs-2"
 """Stored with what it found; a change of what is extracted needs a new name."""
 
 SCAN_TOKENS: Final = 8_192  # worked through together
@@ -42,7 +42,9 @@ _Candidate = tuple[int, str, ReferenceClass]  # its place in the part
 _Span = tuple[int, int]
 
 _KEY_CLASSES: Final = frozenset({ReferenceClass.UUID, ReferenceClass.HASH, ReferenceClass.HANDLE, ReferenceClass.PATH})
-_INTEGER: Final = re.compile(r"-?[0-9]{4,511}")
+_INTEGER: Final = re.compile(r"-?[0-9]{3,511}")
+_PLAIN_VALUE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@/+-]{1,58}[A-Za-z0-9]")
+"""A word that is a value of JSON: an airport's code, a first name, a state. JSON escapes nothing in it."""
 _INTEGER_CEILING: Final = 10**511
 
 _JOINT: Final = "\0"  # for the blank in a token that was cut out; no other token holds one
@@ -147,9 +149,9 @@ def _blanked(text: str) -> str:
 def extract_json(value: object, *, most: int | None = None) -> dict[str, ReferenceClass]:
     """Return the distinct references of decoded JSON with their classes, in order of first appearance.
 
-    String leaves are texts, or JSON in turn where they parse as such. An integer of four digits or more is a reference
-    as it stands, also when it is written as a string. A key is none, unless it looks like an identifier. `most` is that
-    of `extract`.
+    String leaves are texts, or JSON in turn where they parse as such; a plain word is a reference by itself. So is an
+    integer of three digits or more, as it stands, also when it is written as a string. A key is none, unless it looks
+    like an identifier. `most` is that of `extract`.
     """
     refs: dict[str, ReferenceClass] = {}
     pending: list[tuple[object, int, bool]] = [(value, 0, False)]  # an item, the JSON texts around it, is it a key?
@@ -176,9 +178,12 @@ def _of_leaf(text: str, most: int | None, *, is_key: bool) -> Iterator[tuple[str
     if not is_key and _INTEGER.fullmatch(text):
         yield text, ReferenceClass.NUMBER
         return
-    for ref, name in extract(text, most=None if is_key else most).items():
+    found = extract(text, most=None if is_key else most)
+    for ref, name in found.items():
         if not is_key or name in _KEY_CLASSES:
             yield ref, name
+    if not is_key and text not in found and _PLAIN_VALUE.fullmatch(text):
+        yield text, ReferenceClass.VALUE
 
 
 def embedded_json(text: str) -> object:
