@@ -119,3 +119,73 @@ def test_the_published_page_is_what_its_json_says() -> None:
     results = ROOT / "docs" / "results"
     found = json.loads((results / "quality.json").read_text(encoding="utf-8"))
     assert (results / "quality.md").read_text(encoding="utf-8").startswith(page(found))
+
+
+# ---------------------------------------------------------------------------------------------- the measures
+
+
+def line(role: str, content: object, number: int, **more: object) -> str:
+    message = {"role": role, "content": content}
+    kind = {"type": role, "uuid": f"u{number}", "parentUuid": f"u{number - 1}" if number else None}
+    return json.dumps({**kind, "sessionId": "s", "timestamp": "2026-01-01T00:00:00Z", "message": message, **more})
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Data sets of one small invented session, with a model's summary in it, and of one episode."""
+    begin = [line("user", "Copy bucket-7f3a to drop-5c7e19 for ORD-12. " + "It is agreed. " * 60, 0)]
+    begin.append(line("assistant", [{"type": "text", "text": "I look at job-11aa and at pathOfJob first."}], 1))
+    summary = line("user", "The work goes on as agreed. " * 30, 3, isCompactSummary=True)
+    end = [line("assistant", [{"type": "text", "text": "Now bucket-7f3a and job-11aa, by pathOfJob."}], 4)]
+    boundary = {"type": "system", "subtype": "compact_boundary", "uuid": "u2", "content": "compacted", "sessionId": "s"}
+    session = tmp_path / "claude_code_made" / "one.jsonl"
+    session.parent.mkdir()
+    session.write_text("\n".join([*begin, json.dumps(boundary), summary, *end]) + "\n", encoding="utf-8")
+    call = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "book", "arguments": '{"to": "JFK", "who": "mia_li_1"}'},
+    }
+    episode = [
+        {"role": "system", "content": "You book flights."},
+        {"role": "user", "content": "I am mia_li_1, to JFK please. " + "It is agreed. " * 30},
+        {"role": "assistant", "content": "Shall I?"},
+        {"role": "user", "content": "yes"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "name": "book", "content": "{}"},
+    ]
+    (tmp_path / "tau_bench").mkdir()
+    (tmp_path / "tau_bench" / "episodes.json").write_text(json.dumps([{"traj": episode}]), encoding="utf-8")
+    return tmp_path
+
+
+def measured(entry_id: str, data: Path) -> dict[str, Row]:
+    (entry,) = table.entries([entry_id])
+    return {row.id: row for row in table.rows_of(entry, data, lambda done, of: None)}
+
+
+def test_what_was_needed_later_is_counted_with_names_in_code_apart(data: Path) -> None:
+    found = measured("needed_later", data)
+    assert found["needed_later"].value == 100.0
+    assert found["needed_later"].reason.startswith("2 of 2; the model's own summary holds 0.0 %")
+    assert found["needed_names"].reason.startswith("1 of 1;")
+
+
+def test_values_of_later_calls_are_looked_for_in_a_ledger_of_that_length(data: Path) -> None:
+    found = measured("tau_20", data)
+    assert {row.value for row in found.values()} == {50.0}  # JFK stands in prose only; the name has the form of one
+    assert found["tau_5"].reason == "2 of 4 values at 2 cuts"
+
+
+def test_every_reference_is_accounted_for_and_files_that_are_not_read_are_named(data: Path) -> None:
+    (data / "other").mkdir()
+    (data / "other" / "nothing.json").write_text("{", encoding="utf-8")
+    row = measured("unaccounted", data)["unaccounted"]
+    assert (row.value, row.reached, row.data) == (0.0, True, "2 transcripts")
+    assert "1 files of other" in row.reason
+
+
+def test_a_context_that_only_grows_keeps_what_it_began_with(data: Path) -> None:
+    found = measured("prefix_stable", data)
+    assert found["prefix_stable"].value is not None
+    assert found["prefix_compacted"].reached is None  # too short to be compacted

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from strandline.bench.quality import dependencies, needed, throughput, tokens, validators
+from strandline.bench.quality import dependencies, needed, prefix, throughput, tokens, unaccounted, validators
 from strandline.bench.quality.row import Row
 
 Tell = Callable[[int, int], None]  # what is done, of how much
@@ -26,6 +26,8 @@ class Entry:
 TABLE: Final = (
     Entry(ids=("needed_later", "needed_names"), measure=needed.measure),
     Entry(ids=("tau_5", "tau_10", "tau_20"), measure=dependencies.measure),
+    Entry(ids=("unaccounted",), measure=unaccounted.measure),
+    Entry(ids=("prefix_stable", "prefix_compacted"), measure=prefix.measure),
     Entry(ids=("import_mb_s", "compact_mb_s"), measure=throughput.measure),
     Entry(ids=("validator_bad", "validator_verbatim", "validator_paraphrase"), measure=validators.measure),
     Entry(ids=tokens.IDS, measure=tokens.measure),
