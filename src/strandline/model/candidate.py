@@ -111,7 +111,6 @@ class CompactionRecipe:
     token_counter: str
     strict: bool
     partition: int = 0
-    extractor: str = "refs-1"  # what finds references in drafts; its name has a digest of the user's rules
     judge: str = ""  # asked beside the rules; "": none
     extractor: str = "refs-2"  # what finds references in drafts; its name has a digest of the user's rules
 

@@ -20,7 +20,16 @@ from strandline.limits import REFERENCE_CHARS_MAX, REFERENCE_RULES_MAX
 from strandline.model.reference import ReferenceClass
 from strandline.rules.anchors import forged_anchor
 from strandline.rules.json_paths import Path, json_roots, parse_path, select
-from strandline.rules.references import EXTRACTOR, Memo, bare_forms, embedded_json, extract, extract_json, runs_of, tokens_of
+from strandline.rules.references import (
+    EXTRACTOR,
+    Memo,
+    bare_forms,
+    embedded_json,
+    extract,
+    extract_json,
+    runs_of,
+    tokens_of,
+)
 from strandline.rules.secrets import MARK, SecretKind, Secrets
 from strandline.rules.verbatim import stands_at, verbatim_subset
 
@@ -82,10 +91,8 @@ class ReferenceRules:
 
     @property
     def extractor(self) -> str:
-        """The name of the extractor with these rules: `refs-1`, and a digest of them if there are any."""
-        if not (self.patterns or self.json_paths or self.off or self.secrets):
         """The name of the extractor with these rules: `refs-2`, and a digest of them if there are any."""
-        if not (self.patterns or self.json_paths or self.off):
+        if not (self.patterns or self.json_paths or self.off or self.secrets):
             return EXTRACTOR
         rules = [dict(self.patterns), dict(self.json_paths), sorted(map(str, self.off)), dict(self.secrets)]
         said = json.dumps(rules, sort_keys=True)
@@ -152,7 +159,7 @@ class References:
     def _of_text(self, text: str, most: int | None) -> dict[str, str]:
         value = embedded_json(text)
         if value is not None:
-            found = self.of_json(value, most=most)
+            found = self._of_json(value, most)
             standing = verbatim_subset(found, text)  # JSON may have escaped the others
             return {ref: name for ref, name in found.items() if ref in standing}
         found = self._built_in(extract(text, most=None if self._off else most))
