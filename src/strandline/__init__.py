@@ -24,6 +24,7 @@ from strandline.errors import (
     CorruptRecordError,
     EffectFailedError,
     EffectUnknownError,
+    ErasureRefusedError,
     IdempotencyConflictError,
     ImportFormatError,
     InvalidInputError,
@@ -84,6 +85,7 @@ from strandline.model.constructors import (
 from strandline.model.context import ContextPart, Excerpt, NeedCounts, Omission, PartKind, Rung
 from strandline.model.due import DueCompaction, DueKey, DueResult, DueRun
 from strandline.model.effect import Effect, EffectOutcome, EffectOutcomeKind, EffectState
+from strandline.model.erasure import Erased, FileScan, Hold, Reader, Retained, RetentionRule
 from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, SourceEvent
 from strandline.model.figures import Figures, StoreFigures
 from strandline.model.found import FoundConstraint, FoundState
@@ -197,15 +199,19 @@ __all__ = [
     "EffectState",
     "EffectUnknownError",
     "Entropy",
+    "Erased",
+    "ErasureRefusedError",
     "EventKind",
     "Excerpt",
     "ExtractiveSummarizer",
     "FactVersion",
     "Figures",
+    "FileScan",
     "ForeignSummary",
     "Forked",
     "FoundConstraint",
     "FoundState",
+    "Hold",
     "Hook",
     "IdempotencyConflictError",
     "ImportFormatError",
@@ -240,6 +246,7 @@ __all__ = [
     "PromptTooLongError",
     "PydanticAISummarizer",
     "QueueFullError",
+    "Reader",
     "RecallHit",
     "ReconciliationReason",
     "Recovery",
@@ -248,6 +255,8 @@ __all__ = [
     "ReplayFromCheckpoint",
     "ReplayFromExact",
     "ReplayWhenLogged",
+    "Retained",
+    "RetentionRule",
     "Reverted",
     "Rewound",
     "Role",

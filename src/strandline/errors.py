@@ -15,6 +15,7 @@ StrandlineError
     ActionDeniedError
     EffectFailedError
     EffectUnknownError
+    ErasureRefusedError
     SummarizerError
         TransientSummarizerError
         MalformedDraftError
@@ -216,6 +217,23 @@ class UnreconciledSummaryError(StrandlineError):
     def __init__(self, message: str, *, case_id: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint or f"Answer the case: `wf.reconcile({case_id!r}, …, by=…, why=…)`.")
         self.case_id = case_id
+
+
+class ErasureRefusedError(StrandlineError):
+    """A legal hold, or a reader that has not finished, stands in the way of an erasure; nothing was erased (C31).
+
+    Attributes: holds (their names), readers (their names).
+    """
+
+    fields = ("holds", "readers")
+
+    def __init__(self, message: str, *, holds: tuple[str, ...] = (), readers: tuple[str, ...] = ()) -> None:
+        way = (
+            "Lift each hold first: nothing forces one." if holds else "Let them finish, or say force=True (`--force`)."
+        )
+        super().__init__(message, hint=way)
+        self.holds = holds
+        self.readers = readers
 
 
 class SummaryReconciliationError(StrandlineError):

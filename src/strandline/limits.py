@@ -222,3 +222,15 @@ FOUND_PER_EVENT_MAX: Final = 16  # of one message
 FOUND_READ_MAX: Final = 400  # the newest of a workflow, with what may lift them; older ones are counted
 FOUND_SHARE: Final = 0.08  # of the budget: sure ones among the anchors, the newest first
 LEDGER_FOUND_SHARE: Final = 0.15  # of the ledger: doubtful ones, the newest first
+# Erasure and retention (C31)
+ERASURE_TRIES_MAX: Final = 3  # how often what was prepared is compared with what stands; then it is done under the lock
+ERASURE_PHRASE_WORDS: Final = 4  # in a row, by which an erased text is known again
+ERASURE_PHRASE_CHARS_MIN: Final = 8  # of a text of fewer words
+ERASURE_PHRASES_MAX: Final = 1_000_000  # that are told apart; beyond, every text counts as one that repeats them
+ERASURE_LISTED_MAX: Final = 1_000  # of what a proof names; the rest is counted
+ERASURE_NEEDLES_MAX: Final = 256  # strings that the files are searched for
+ERASURE_SCAN_BYTES: Final = 4 * 1024 * 1024  # of a file that are searched at once
+READERS_MAX: Final = 256  # of one workflow
+HOLDS_MAX: Final = 256  # that stand in one workflow, or one tenant
+RETENTION_RULES_MAX: Final = 256  # of one tenant
+FAMILY_MAX: Final = 1_000  # workflows that forks make of one: an erasure locks each

@@ -61,6 +61,7 @@ def live(tmp_path, *hooks, kind="sqlite") -> strandline.Strandline:
     wf.report_regression(1, by=SECRET, why=SECRET)
     wf.revert(0, by=SECRET, why=SECRET)
     wf.rewind(5, by=SECRET, why=SECRET)
+    wf.erase(refs=[SECRET], by=SECRET, why=SECRET)
     file = tmp_path / "log.jsonl"
     file.write_text('{"kind": "message", "role": "user", "text": "It is ' + SECRET + '.", "key": "k1"}\n')
     new_workflow(db).import_transcript(file)

@@ -25,6 +25,7 @@ from strandline.cli.doctor import doctor
 from strandline.cli.drill import drill
 from strandline.cli.due import due, run_due
 from strandline.cli.effects import effects
+from strandline.cli.erase import erase
 from strandline.cli.events import events
 from strandline.cli.export import export
 from strandline.cli.failures import INTERRUPTED, report
@@ -41,6 +42,7 @@ from strandline.cli.preview import preview
 from strandline.cli.recall import recall
 from strandline.cli.recover import recover
 from strandline.cli.refs import refs
+from strandline.cli.retention import holds, readers, retain, rules
 from strandline.cli.revert import report_regression, revert
 from strandline.cli.rewind import rewind
 from strandline.cli.search import search
@@ -115,6 +117,11 @@ app.command("permits")(command(permits, unused=("refs_config",)))
 app.command("events")(command(events, unused=("refs_config",)))
 app.command("constraints")(command(constraints, unused=("refs_config",)))
 app.command("effects")(command(effects, unused=("refs_config",)))
+app.command("erase")(command(erase, unused=("view", "refs_config")))
+app.command("retain")(command(retain, unused=("workflow", "view", "refs_config")))
+app.add_typer(rules, name="retention")
+app.add_typer(holds, name="hold")
+app.add_typer(readers, name="reader")
 app.add_typer(views, name="view")
 app.command("refs")(refs)
 app.command("check")(check)

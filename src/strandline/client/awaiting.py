@@ -8,6 +8,7 @@ from itertools import islice
 from types import TracebackType
 
 from strandline.client.awaiting_actions import AsyncActionVerbs
+from strandline.client.awaiting_erasure import AsyncErasureVerbs, AsyncTenantErasure
 from strandline.client.awaiting_recovery import AsyncRecoveryVerbs
 from strandline.client.blocking import Strandline, Tenant, VerifyProgress, Workflow, open
 from strandline.client.moving import MoveProgress
@@ -167,8 +168,10 @@ class AsyncStrandline:
         await in_thread(self._db.close)
 
 
-class AsyncTenant:
+class AsyncTenant(AsyncTenantErasure):
     """`Tenant` for an event loop."""
+
+    _tenant: Tenant
 
     def __init__(self, tenant: Tenant) -> None:
         self._tenant = tenant
@@ -202,7 +205,7 @@ class AsyncTenant:
         return await in_thread(self._tenant.figures)
 
 
-class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs):
+class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs, AsyncErasureVerbs):
     """`Workflow` for an event loop: the same verbs, the same arguments, the same errors."""
 
     _workflow: Workflow

@@ -8,11 +8,13 @@ from types import TracebackType
 
 from strandline.client.action_verbs import ActionVerbs
 from strandline.client.background_verbs import BackgroundVerbs
+from strandline.client.erasure_verbs import ErasureVerbs
 from strandline.client.memory_verbs import MemoryVerbs
 from strandline.client.moving import MoveProgress, back_up
 from strandline.client.opening import open_store
 from strandline.client.patterns import references_with
 from strandline.client.recovery_verbs import RecoveryVerbs
+from strandline.client.tenant_erasure import TenantErasure
 from strandline.client.verbs import basis_of
 from strandline.codec import keyed_hex
 from strandline.engine import append as append_verb
@@ -29,7 +31,7 @@ from strandline.errors import InvalidInputError
 from strandline.model.checkpoint import Checkpoint
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.figures import Figures, StoreFigures
-from strandline.model.ids import DEFAULT_VIEW, Scope, check_name
+from strandline.model.ids import DEFAULT_VIEW, TENANT_RULES, Scope, check_name, check_workflow
 from strandline.model.moving import BackupReport
 from strandline.model.outcome import VerifyReport
 from strandline.model.transcript import ImportReport
@@ -155,12 +157,13 @@ class Strandline(BackgroundVerbs):
         )
 
 
-class Tenant:
+class Tenant(TenantErasure):
     """One tenant of a store."""
 
     def __init__(self, db: Strandline, name: str) -> None:
         self._db = db
         self.name = name
+        self._rules = db._environment(Scope(tenant=name, workflow=TENANT_RULES))
 
     def __repr__(self) -> str:
         return f"Tenant({self.name!r})"
@@ -171,7 +174,7 @@ class Tenant:
         Raises:
             TenantScopeError: no valid name.
         """
-        return Workflow(self._db._environment(Scope(tenant=self.name, workflow=name)))
+        return Workflow(self._db._environment(Scope(tenant=self.name, workflow=check_workflow(name))))
 
     def import_conversations(
         self,
@@ -195,7 +198,7 @@ class Tenant:
 
     def workflows(self) -> list[str]:
         """Return the names of the tenant's workflows."""
-        return [scope.workflow for scope in self._db.store.scopes(self.name)]
+        return [s.workflow for s in self._db.store.scopes(self.name) if s.workflow != TENANT_RULES]
 
     def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
         """Prove the tenant's workflows, and the storage engine's own structures (C5)."""
@@ -206,7 +209,7 @@ class Tenant:
         return self._db.store.figures(self.name, self._db._clock.now_us()).of(self.name)
 
 
-class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs):
+class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs, ErasureVerbs):
     """The verbs on one workflow, as one of its views sees it: `main`, which reads everything, or one of `view`."""
 
     def __init__(self, env: Environment, view: str = DEFAULT_VIEW) -> None:

@@ -7,6 +7,7 @@ from strandline.codec.bodies import (
     read_body,
     reference_source,
     searched_text,
+    spoken_text,
     user_text,
 )
 from strandline.codec.digests import (
@@ -79,6 +80,7 @@ __all__ = [
     "searched_text",
     "show",
     "source_digest",
+    "spoken_text",
     "storable",
     "stored_digest",
     "text_digest",

@@ -137,17 +137,22 @@ def user_text(new: NewEvent, format_: BodyFormat, body: bytes) -> str:
 
 
 def searched_text(event: Event) -> str:
-    """Return the text of an event in which words are searched (C4): its subject, its tool, and what it says.
+    """Return the text of an event in which words are searched (C4): its subject, its tool, and what it says."""
+    return "\n".join(part for part in (event.envelope.subject, event.envelope.tool, spoken_text(event)) if part)
 
-    Values of JSON stand there as they are, without JSON's escapes; encoded images, and what is erased, do not.
+
+def spoken_text(event: Event) -> str:
+    """Return what the body of an event says. Values of JSON stand there as they are, without JSON's escapes; encoded
+    images, and what is erased, do not.
     """
+    if event.body is None:
+        return ""
     text, payload = read_body(event)
     if event.kind is EventKind.TOOL_CALL:
-        text = leaf_text(payload)
-    elif event.kind is EventKind.TOOL_RESULT and payload is not None:
-        text = leaf_text(_text_leaves(payload))
-    said = "" if event.body is None else text
-    return "\n".join(part for part in (event.envelope.subject, event.envelope.tool, said) if part)
+        return leaf_text(payload)
+    if event.kind is EventKind.TOOL_RESULT and payload is not None:
+        return leaf_text(_text_leaves(payload))
+    return text
 
 
 def _text_leaves(content: object) -> object:

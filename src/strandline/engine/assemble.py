@@ -66,7 +66,7 @@ class _Assembly:
         self._base_standing = standing_refs(job.base) if job.base else frozenset()
         self._others = self._base_standing | job.facts.ref_ids  # asked for beside those that were shown
         self._held: list[dict[int, str]] | None = None  # their texts, where they are one page
-        self._gone: set[int] = set()  # of those that were shown: without a text
+        self._gone: set[int] = set()  # of those that were asked for: without a text, since it was erased
         self._left = abandoned_of(tx)
 
     def build(self, drafts: Sequence[Draft]) -> Assembled:
@@ -103,6 +103,7 @@ class _Assembly:
             seen_before=self._seen_before(standing),
             standing=standing,
             last_seq=self._last_seq(standing),
+            erased=self._gone,
         )
         salt = env.entropy.salt()
         summary = Summary(
@@ -202,7 +203,7 @@ class _Assembly:
 
     def _is_added(self, ref_id: int) -> bool:
         """Tell whether a newly covered event holds the reference."""
-        return self._shown.new.last_seq(ref_id) > self._job.view.watermark and ref_id not in self._gone
+        return self._shown.new.last_seq(ref_id) > self._job.view.watermark
 
     def _seen_before(self, standing: Set[int]) -> Container[int]:
         """Return the references that the base's events hold. To a narrow view their numbers tell nothing: other events

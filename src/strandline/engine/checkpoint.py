@@ -147,7 +147,7 @@ def _keep(
             LineageEntry(
                 lineage_seq=0,
                 kind=LineageKind.CHECKPOINT,
-                op_key=f"checkpoint:{made.salt.hex()}",
+                op_key=f"checkpoint:{env.entropy.salt().hex()}",  # no salt of the state: an erasure takes that away
                 revision=head.revision,
                 at_us=env.clock.now_us(),
                 view=basis.view if basis else None,

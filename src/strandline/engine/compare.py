@@ -141,7 +141,7 @@ def _read(env: Environment, view: str) -> _Log:
             sources, found = with_references(tx, list(visible(reader, page)), env.counter)
             ref_ids |= found
             events += (source._replace(text="", payload=None) for source in sources)
-        foreign = tuple(tx.summaries.foreign())
+        foreign = tuple(summary for summary in tx.summaries.foreign() if not summary.erased)
     if len(foreign) > COMPARE_SUMMARIES_MAX:
         raise InvalidInputError(
             f"{len(foreign):,} foreign summaries; at most {COMPARE_SUMMARIES_MAX:,} are compared", hint="Cut the file."

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from strandline.errors import CorruptRecordError
-from strandline.limits import FORK_DEPTH_MAX
+from strandline.errors import CorruptRecordError, InvalidInputError
+from strandline.limits import FAMILY_MAX, FORK_DEPTH_MAX
 from strandline.ports import Transaction
 
 
@@ -20,3 +20,27 @@ def ledger(tx: Transaction) -> Transaction:
             return tx
         tx = tx.relative(parent, locked=True)
     raise CorruptRecordError(f"more than {FORK_DEPTH_MAX} ancestors", place="workflow")
+
+
+def members(tx: Transaction, workflow: str) -> dict[str, int]:
+    """Return every workflow of the family, with how many forks lead from the root to it; those that are deepest first,
+    which is an order in which all of them may be locked (ADR 0038). `tx` is that of `workflow`, its rows alone.
+
+    Raises:
+        CorruptRecordError: forks lead to more than FORK_DEPTH_MAX ancestors.
+        InvalidInputError: there are more than FAMILY_MAX.
+    """
+    root, above = workflow, 0
+    while (parent := tx.relative(root).log.head().parent) is not None:
+        root, above = parent, above + 1
+        if above > FORK_DEPTH_MAX:
+            raise CorruptRecordError(f"more than {FORK_DEPTH_MAX} ancestors", place="workflow")
+    depths, waiting = {root: 0}, [root]
+    while waiting:
+        name = waiting.pop()
+        for fork in tx.relative(name).lineage.forks():
+            depths[fork] = depths[name] + 1
+            waiting.append(fork)
+        if len(depths) > FAMILY_MAX:
+            raise InvalidInputError(f"forks made more than {FAMILY_MAX} workflows of {root!r}; nothing was written")
+    return dict(sorted(depths.items(), key=lambda member: (-member[1], member[0])))

@@ -20,7 +20,7 @@ from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError, TenantScopeError
 from strandline.limits import FORK_DEPTH_MAX
 from strandline.model.event import EventKind
-from strandline.model.ids import DEFAULT_VIEW, check_name
+from strandline.model.ids import DEFAULT_VIEW, check_workflow
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.outcome import Forked
 from strandline.model.summary import DroppedRef, Summary
@@ -31,6 +31,7 @@ from strandline.rules.branches import Abandoned
 from strandline.rules.register import carried
 
 _FORKED = "fork:"  # before the id of a summary that a fork took over: no attempt of its own made it
+_ERASURE = "erasure:"  # and of one that an erasure put in the place of another
 _NOTHING = "nothing was written"
 
 
@@ -46,7 +47,7 @@ def fork(
         InvalidInputError: the name is taken, or there is no such revision to fork from; nothing was written.
         CorruptRecordError: what the fork would begin from is not what was written.
     """
-    check_name("workflow", name)
+    check_workflow(name)
     check_whole("at_revision", at_revision)
     check_author(by, why)
     if name == env.scope.workflow:
@@ -195,7 +196,8 @@ class _Fork:
             summary = self._parent.summaries.get(number)
             if summary is None:
                 raise CorruptRecordError("the summary is missing", place=place)
-            if summary.watermark <= self._seq and self._parent.cases.blocking(view.name, number) is None:
+            fits = summary.watermark <= self._seq and not summary.erased
+            if fits and self._parent.cases.blocking(view.name, number) is None:
                 check_summary(summary, place)
                 return summary
             number = summary.base_no
@@ -269,5 +271,12 @@ def inherited_branches(tx: Transaction) -> int:
 
 
 def made_here(summary_id: str) -> bool:
-    """Tell whether an attempt of this workflow made a summary: one that a fork took over has no candidate here."""
-    return not summary_id.startswith(_FORKED)
+    """Tell whether an attempt of this workflow made a summary: what a fork took over, or an erasure made, has no
+    candidate here.
+    """
+    return not summary_id.startswith((_FORKED, _ERASURE))
+
+
+def made_by_erasure(view: str, generation: int) -> str:
+    """Return the id of the summary that an erasure makes for a generation of a view."""
+    return f"{_ERASURE}{view}:{generation}"

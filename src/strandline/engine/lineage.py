@@ -148,7 +148,7 @@ def list_entries(env: Environment, view: str = DEFAULT_VIEW) -> list[LineageEntr
         return [_told(entry) for entry in entries if maker(entry) == view and entry.lineage_seq >= first]
 
 
-_OF_OTHERS: Final = frozenset({"events", "restated", "fenced"})  # what a rewind and a recovery say of all views
+_OF_OTHERS: Final = frozenset({"events", "restated", "fenced", "refs"})  # what an entry says of all views
 _OF_ALL: Final = frozenset({LineageKind.REWIND, LineageKind.FORK})  # decided on the whole workflow, not on a view
 
 

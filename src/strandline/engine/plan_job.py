@@ -202,6 +202,11 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
         )
 
 
+def anchors_at(env: Environment, tx: Transaction, view: ViewHead, seq: int) -> AnchorSet:
+    """Return the mandatory facts that a view reads, as of an event."""
+    return _Facts(env, tx, view).at(seq)
+
+
 def _candidate_id(env: Environment, view: ViewHead, plan: CompactionPlan, recipe: CompactionRecipe) -> str:
     """Name the job, so that a repeat of it finds its own row (DESIGN §2)."""
     return job_id(
@@ -383,6 +388,12 @@ class _Facts:
         pinned, left_out = found_anchors(found, self._found_tokens, self._env.counter.count)
         anchors = (*(self._anchor(fact, event) for fact, event in zip(chosen, events, strict=True)), *pinned)
         text = render_anchors(anchors, left_out)
+        chosen, older = choose_anchors(facts)
+        stated = [(fact, self._stating(fact)) for fact in chosen]
+        stated = [(fact, event) for fact, event in stated if not _is_void(fact, event)]
+        chosen, events = [fact for fact, _ in stated], [event for _, event in stated]
+        anchors = tuple(self._anchor(fact, event) for fact, event in zip(chosen, events, strict=True))
+        text = render_anchors(anchors)
         return AnchorSet(
             anchors=anchors,
             text=text,
@@ -408,6 +419,11 @@ class _Facts:
         if fact.key.kind is FactKind.PIN:
             return self._tx.refs.texts([int(fact.key.subject)]).get(int(fact.key.subject), "[erased]")
         return self._env.references.secrets.redact(read_body(event)[0])
+
+
+def _is_void(fact: Fact, event: Event) -> bool:
+    """Tell whether a fact counts no more because its event was erased: an approval does not, all else does (C31)."""
+    return fact.key.kind is FactKind.APPROVAL and event.body is None
 
 
 def _expiry(fact: Fact) -> str | None:

@@ -245,12 +245,14 @@ def load_summary(tx: Transaction, number: int, view: str, *, texts_only: bool = 
     """Return a summary of a view by its number, checked.
 
     Raises:
-        CorruptRecordError: it is missing, incomplete, damaged, or of another view (I5, I7).
+        CorruptRecordError: it is missing, incomplete, damaged, erased, or of another view (I5, I7).
     """
     place = f"summary {number} of view {view!r}"
     summary = tx.summaries.get(number, texts_only=texts_only)
     if summary is None:
         raise CorruptRecordError("the summary is missing", place=place)
+    if summary.erased:
+        raise CorruptRecordError("an erasure took its text away", place=place)
     check_summary(summary, place)
     if summary.view != view:
         raise CorruptRecordError("the summary is not one of this view", place=place)
@@ -258,19 +260,20 @@ def load_summary(tx: Transaction, number: int, view: str, *, texts_only: bool = 
 
 
 def check_summary(summary: Summary, place: str) -> None:
-    """Check the texts and the contiguity of a summary that was read.
+    """Check the texts and the contiguity of a summary that was read; a text that was erased proves nothing any more.
 
     Raises:
         CorruptRecordError: it is not what was written.
     """
-    if text_digest(summary.salt, summary.anchors_text, summary.ledger_text) != summary.text_digest:
+    own = (summary.anchors_text, summary.ledger_text)
+    if any(own) if not summary.salt else text_digest(summary.salt, *own) != summary.text_digest:
         raise CorruptRecordError("anchors and ledger do not match their digest", place=place)
     covered = 0
     for segment in summary.segments:
         head = segment.head
         if head.from_seq != covered + 1:
             raise CorruptRecordError(f"its segments leave a gap or overlap at event {covered + 1}", place=place)
-        if text_digest(segment.salt, segment.text) != segment.text_digest:
+        if segment.text if segment.erased else text_digest(segment.salt, segment.text) != segment.text_digest:
             raise CorruptRecordError("the text does not match its digest", place=f"segment {head.segment_id!r}")
         covered = head.through_seq
     if covered != summary.watermark:

@@ -234,6 +234,7 @@ _KINDS = {
     ReconciliationReason.HALF_WRITTEN: CaseKind.CORRUPT_SUMMARY,
     ReconciliationReason.CORRUPT_SUMMARY: CaseKind.CORRUPT_SUMMARY,
     ReconciliationReason.CHECKPOINT_DIGEST: CaseKind.CHECKPOINT_DIGEST,
+    ReconciliationReason.CHECKPOINT_ERASED: CaseKind.CHECKPOINT_DIGEST,
     ReconciliationReason.DEPENDENCY_NOT_VERBATIM: CaseKind.MISSING_DEPENDENCY,
 }
 
@@ -328,12 +329,24 @@ def _state_of(
 
 
 def _load(env: Environment, tx: Transaction, entry: LineageEntry) -> Checkpoint:
-    """Return the checkpoint of an entry. One that is gone or damaged is a reconciliation, never skipped (I15)."""
+    """Return the checkpoint of an entry. One that is gone, damaged or erased is a reconciliation, never skipped
+    (I15).
+    """
     try:
         check_entry(tx, entry)
-        return load_checkpoint(tx, entry)
+        made = load_checkpoint(tx, entry)
     except CorruptRecordError as error:
         raise _not_as_kept(env, entry, error) from error
+    if made.erased:
+        raise SummaryReconciliationError(
+            f"the checkpoint {made.name!r} of turn {made.turn} (lineage {made.lineage_seq}) of {env.scope} is the one "
+            "to restore, but an erasure took its state away",
+            summary_generation=entry.generation,
+            checkpoint_turn=made.turn,
+            reason=ReconciliationReason.CHECKPOINT_ERASED,
+            hint="It is not damaged: it held what was erased. A context can still be read.",
+        )
+    return made
 
 
 def _not_as_kept(env: Environment, entry: LineageEntry, error: CorruptRecordError) -> SummaryReconciliationError:

@@ -213,11 +213,22 @@ def _target(env: Environment, tx: Transaction, view: ViewHead, to_generation: in
         )
     if number == 0:
         return _Target(summary=None)
+    if _is_erased(tx, number):
+        raise InvalidInputError(
+            f"an erasure took the content of generation {to_generation} of view {view.name!r} away; "
+            "nothing was written",
+            hint="`strandline lineage` lists the erasures. Go back to a generation since the last of them, or to 0.",
+        )
     summary = load_summary(tx, number, view.name)
     if record_digest(tuple(tx.summaries.changes(number))) != summary.manifest_digest:
         raise CorruptRecordError("its changes do not match their digest", place=f"manifest of summary {number}")
     check_reach(replace(view, watermark=summary.watermark), tx.log.head().revision, env.scope.workflow)
     return _Target(summary=summary)
+
+
+def _is_erased(tx: Transaction, number: int) -> bool:
+    summary = tx.summaries.get(number, texts_only=True)
+    return summary is not None and summary.erased
 
 
 def _read_since(env: Environment, tx: Transaction, view: ViewHead, to_generation: int) -> _Since:

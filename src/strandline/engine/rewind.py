@@ -363,6 +363,8 @@ def _target(tx: Transaction, order: _Order, view: ViewHead) -> tuple[list[Summar
     left: list[Summary] = []
     for summary in _chain(tx, view):
         if summary.watermark <= order.to if wanted is None else summary.summary_no <= wanted:
+            if wanted is None and summary.erased:
+                continue  # its content is gone; an older one may be whole
             wanted = summary.summary_no if wanted is None else wanted
             break
         left.append(summary)

@@ -12,9 +12,11 @@ from strandline.engine.assemble import standing_refs
 from strandline.engine.cases import answer_key, check_cases_whole
 from strandline.engine.checkpoint import check_checkpoint
 from strandline.engine.environment import Environment, room_of
+from strandline.engine.erase_apply import erased_spans
 from strandline.engine.fork import inherited_branches
 from strandline.engine.lineage import read_entries
 from strandline.engine.material import EMPTY_SOURCE
+from strandline.engine.readers import check_readers_whole
 from strandline.engine.reading import check_summary, read_summary
 from strandline.engine.verify_due import check_due
 from strandline.engine.verify_effects import check_effects
@@ -91,6 +93,7 @@ class _WorkflowCheck:
             lambda tx: check_references(tx, self._fold, self._notes),
             lambda tx: check_register(tx, self._fold, self._notes),
             self._lineage,
+            self._erasures,
             self._summaries,
             self._views,
             self._jobs,
@@ -100,6 +103,7 @@ class _WorkflowCheck:
             lambda tx: check_permits(tx, self._notes),
             lambda tx: check_effects(self._env, tx, self._notes),
             lambda tx: check_due(tx, self._notes),
+            check_readers_whole,
             self._search,
         )
         for check in checks:
@@ -114,9 +118,7 @@ class _WorkflowCheck:
         generations: dict[str, int] = {}
         summaries: dict[tuple[str, object], object] = {}  # of each generation of a view
         rewinds: dict[int, AbandonedRange] = {}
-        erasures = 0
         for entry in read_entries(tx, self._env.scope.workflow):
-            erasures += entry.kind is LineageKind.ERASURE
             if entry.kind is LineageKind.CHECKPOINT:
                 self._checkpointed[entry.lineage_seq] = entry.digest
             if entry.kind in MOVES and entry.view is not None and entry.generation is not None:
@@ -137,13 +139,19 @@ class _WorkflowCheck:
                 behind = _left_behind(entry)
                 rewinds[behind.branch] = behind
         self._ranges(tx, rewinds)
-        if self._fold.erased and not erasures:
-            self._say(f"event {self._fold.erased}", "its body is gone, and the lineage knows of no erasure (I1)")
         for view in tx.views.all():
             if (view.generation, view.moved_lineage_seq) != (generations.get(view.name, 0), moves.get(view.name, 0)):
                 self._say(f"view {view.name!r}", "the pointer is not where the lineage says")
             elif view.generation and summaries[view.name, view.generation] != view.summary_no:
                 self._say(f"view {view.name!r}", "its summary is not the one that the lineage names")
+
+    def _erasures(self, tx: Transaction) -> None:
+        """Every event without a body is one that the lineage says was erased (I1)."""
+        unknown = set(self._fold.erased)
+        for entry in tx.lineage.of_kinds((LineageKind.ERASURE,)) if unknown else ():
+            unknown.difference_update(*(range(first, last + 1) for first, last in erased_spans(entry)))
+        if unknown:
+            self._say(f"event {min(unknown)}", "its body is gone, and the lineage knows of no erasure of it (I1)")
 
     def _ranges(self, tx: Transaction, rewinds: dict[int, AbandonedRange]) -> None:
         """Every range of abandoned events is that of a rewind in the lineage; a fork has its parent's, too (C22)."""

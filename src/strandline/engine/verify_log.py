@@ -67,7 +67,7 @@ class LogFold:
     sighted: array[int] = field(default_factory=lambda: array("q"))  # by ref_id: the live seq that held it first
     facts: int = 0
     facts_digest: int = 0
-    erased: int = 0  # the first seq without a body
+    erased: set[int] = field(default_factory=set)  # those of the workflow's own that have no body
     sightings_digest: int = 0
     left: Abandoned = NOTHING_ABANDONED
 
@@ -142,8 +142,8 @@ def fold_log(tx: Transaction, notes: Notes, progress: Progress | None) -> LogFol
         fold.digests += event.body_digest
         if event.audience != EVERYONE:
             fold.audiences[event.seq] = event.audience
-        if event.body is None:
-            fold.erased = fold.erased or event.seq
+        if event.body is None and event.seq > head.fork_seq:
+            fold.erased.add(event.seq)
         for sighting in decode_sightings(event.sightings):
             fold.sight(sighting.ref_id, event.seq)
             sightings.add(event.seq, sighting.ref_id, sighting.declared)

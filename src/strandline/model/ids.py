@@ -11,6 +11,7 @@ from strandline.limits import NAME_CHARS_MAX
 DEFAULT_TENANT = "default"
 DEFAULT_VIEW = "main"
 DEFAULT_CHECKPOINT_NAME = "main"
+TENANT_RULES = "strandline/rules"  # the workflow in whose lineage a tenant's own holds and retention rules stand
 EVERYONE = "all"  # the audience that every view reads
 
 
@@ -30,6 +31,17 @@ def check_name(what: str, name: object) -> str:
         if unicodedata.category(char) in {"Cc", "Cs", "Cn"}:
             raise TenantScopeError(f"{what} name {name!r} holds {char!r}, which no name may hold")
     return name
+
+
+def check_workflow(name: object) -> str:
+    """Return `name` if a user's workflow can have it: one name is that of the tenant's own rules.
+
+    Raises:
+        TenantScopeError: as of `check_name`, or it is that one.
+    """
+    if check_name("workflow", name) == TENANT_RULES:
+        raise TenantScopeError(f"{TENANT_RULES!r} holds the tenant's own rules; no workflow can have this name")
+    return str(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ class ReconciliationReason(enum.StrEnum):
     HALF_WRITTEN = "half_written"
     CORRUPT_SUMMARY = "corrupt_summary"
     CHECKPOINT_DIGEST = "checkpoint_digest"
+    CHECKPOINT_ERASED = "checkpoint_erased"  # its state held what an erasure took away (C31)
     BEHIND_CHECKPOINT = "behind_checkpoint"
     DEPENDENCY_NOT_VERBATIM = "dependency_not_verbatim"
 

@@ -24,7 +24,7 @@ from strandline.ports.outside import (
     TokenCounter,
     Tracer,
 )
-from strandline.ports.store import ClockedStore, Store, Transaction
+from strandline.ports.store import ClockedStore, ScrubbedStore, Store, Transaction
 
 __all__ = [
     "AsyncSummarizer",
@@ -47,6 +47,7 @@ __all__ = [
     "ReaderFacet",
     "RefFacet",
     "RegisterFacet",
+    "ScrubbedStore",
     "SearchFacet",
     "Store",
     "Summarizer",

@@ -190,6 +190,14 @@ class RewindTold(TypedDict):
     branch: int
 
 
+class ErasureTold(TypedDict):
+    """`erasure`: events were erased, by a call on this workflow or on one of its family (C31)."""
+
+    events: int
+    refs: int
+    views: int
+
+
 class ForkTold(TypedDict):
     """`fork`: a workflow was begun from this one."""
 
@@ -233,6 +241,7 @@ OCCURRENCES: Final[Mapping[str, type]] = {
     "regression": RegressionTold,
     "rewind": RewindTold,
     "fork": ForkTold,
+    "erasure": ErasureTold,
     "effect": EffectTold,
     "guard": GuardTold,
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
 from strandline.model.due import DueKey
+from strandline.model.erasure import FileScan
 from strandline.model.figures import StoreFigures
 from strandline.model.ids import Scope
 from strandline.ports.decisions import CaseFacet, EffectFacet, PermitFacet
@@ -112,6 +114,15 @@ class ClockedStore(Protocol):
     @property
     def clock(self) -> Clock:
         """The store's clock."""
+        ...
+
+
+@runtime_checkable
+class ScrubbedStore(Protocol):
+    """A store whose files are here, so that they can be searched for what was erased."""
+
+    def scrub(self, needles: Sequence[bytes]) -> FileScan:
+        """Search the files for strings of bytes; write them anew where one is found, and search them again (C31)."""
         ...
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
@@ -14,6 +14,7 @@ from strandline.codec import DIGEST_BYTES, EMPTY_CHAIN
 from strandline.errors import CorruptRecordError, InvalidInputError, StoreUnavailableError
 from strandline.limits import STORE_BUSY_TIMEOUT_S, STORE_READERS_MAX, STORE_SCOPES_MAX
 from strandline.model.due import DueKey
+from strandline.model.erasure import FileScan
 from strandline.model.figures import StoreFigures, fold_figures
 from strandline.model.ids import Scope
 from strandline.model.lineage import WorkflowHead
@@ -26,6 +27,7 @@ from strandline.stores.sql.session import UNKNOWN_ID, Row
 from strandline.stores.sql.transaction import SqlTransaction
 from strandline.stores.sql.transfer import COPY_MARK, DIGEST_KEY, refuse_unfinished
 from strandline.stores.sqlite.group_commit import GroupCommit
+from strandline.stores.sqlite.scrub import scrub
 from strandline.stores.sqlite.session import QUERIES, SqliteSession, map_error
 
 APPLICATION_ID = 0x5374726E  # "Strn" in the file's header
@@ -95,6 +97,7 @@ class SqliteStore:
         )
         connection.execute(f"PRAGMA synchronous={self._synchronous}")
         connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA secure_delete=ON")  # what is erased leaves no bytes in free space (C31)
         if read_only:
             connection.execute("PRAGMA query_only=ON")
         return connection
@@ -308,6 +311,12 @@ class SqliteStore:
             return found + [
                 f"foreign key of {row[0]} row {row[1]}" for row in connection.execute("PRAGMA foreign_key_check")
             ]
+
+    def scrub(self, needles: Sequence[bytes]) -> FileScan:
+        """Search the files for what was erased, and write them anew where they hold it (C31)."""
+        self._check_open()
+        with self._mapped(), self._writes.alone():
+            return scrub(self._open_writer(), self._path, needles)
 
     def close(self) -> None:
         """Close all connections; calling it again does nothing. Who is writing ends his write before."""
