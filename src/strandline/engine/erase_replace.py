@@ -116,7 +116,7 @@ def _job(env: Environment, tx: Transaction, view: ViewHead, base: Summary, kept:
         recipe=recipe,
         view=view,
         base=replace(base, ledger=tuple(entry for entry in base.ledger if entry.ref_id not in gone)),
-        facts=anchors_at(env, tx, view, base.watermark),
+        facts=anchors_at(env, tx, view, base.watermark, plan.budget),
         tail=(),
         sources=(),
         tail_tokens=0,

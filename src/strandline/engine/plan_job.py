@@ -177,17 +177,7 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
             return NoJob(reason=plan.reason)
         if plan.watermark > view.watermark and not 0 < tail.first <= plan.watermark:
             return NoJob(reason="it reads no event that is not covered yet")
-        recipe = CompactionRecipe(
-            algorithm=ALGORITHM,
-            model=f"{order.summarizer.name}@{order.summarizer.version}",
-            prompt=PROMPT,
-            schema=SCHEMA,
-            token_counter=env.counter.name,
-            strict=order.strict,
-            partition=order.halvings,
-            extractor=env.references.name,
-            judge=order.judge_name,
-        )
+        recipe = _recipe(env, order)
         return Job(
             candidate_id=_candidate_id(env, view, plan, recipe),
             plan=plan,
@@ -202,9 +192,23 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
         )
 
 
-def anchors_at(env: Environment, tx: Transaction, view: ViewHead, seq: int) -> AnchorSet:
-    """Return the mandatory facts that a view reads, as of an event."""
-    return _Facts(env, tx, view).at(seq)
+def _recipe(env: Environment, order: Order) -> CompactionRecipe:
+    return CompactionRecipe(
+        algorithm=ALGORITHM,
+        model=f"{order.summarizer.name}@{order.summarizer.version}",
+        prompt=PROMPT,
+        schema=SCHEMA,
+        token_counter=env.counter.name,
+        strict=order.strict,
+        partition=order.halvings,
+        extractor=env.references.name,
+        judge=order.judge_name,
+    )
+
+
+def anchors_at(env: Environment, tx: Transaction, view: ViewHead, seq: int, budget: int) -> AnchorSet:
+    """Return the facts that a view reads as of an event: mandatory ones, and found ones within their share."""
+    return _Facts(env, tx, view, budget).at(seq)
 
 
 def _candidate_id(env: Environment, view: ViewHead, plan: CompactionPlan, recipe: CompactionRecipe) -> str:
@@ -383,22 +387,17 @@ class _Facts:
         """Return the facts as of event `seq`."""
         facts = list(self._read(self._tx.register.as_of(seq))) if seq else []
         chosen, older = choose_anchors([fact for fact in facts if fact.key.kind is not FactKind.FOUND])
-        events = [self._stating(fact) for fact in chosen]
-        found = self._found.resolve(fact for fact in facts if fact.key.kind is FactKind.FOUND)
-        pinned, left_out = found_anchors(found, self._found_tokens, self._env.counter.count)
-        anchors = (*(self._anchor(fact, event) for fact, event in zip(chosen, events, strict=True)), *pinned)
-        text = render_anchors(anchors, left_out)
-        chosen, older = choose_anchors(facts)
         stated = [(fact, self._stating(fact)) for fact in chosen]
         stated = [(fact, event) for fact, event in stated if not _is_void(fact, event)]
-        chosen, events = [fact for fact, _ in stated], [event for _, event in stated]
-        anchors = tuple(self._anchor(fact, event) for fact, event in zip(chosen, events, strict=True))
-        text = render_anchors(anchors)
+        found = self._found.resolve(fact for fact in facts if fact.key.kind is FactKind.FOUND)
+        pinned, left_out = found_anchors(found, self._found_tokens, self._env.counter.count)
+        anchors = (*(self._anchor(fact, event) for fact, event in stated), *pinned)
+        text = render_anchors(anchors, left_out)
         return AnchorSet(
             anchors=anchors,
             text=text,
             tokens=self._env.part_tokens(text),
-            ref_ids=frozenset(sighting.ref_id for event in events for sighting in decode_sightings(event.sightings)),
+            ref_ids=frozenset(sighting.ref_id for _, event in stated for sighting in decode_sightings(event.sightings)),
             older_calls=tuple(self._anchor(fact, self._stating(fact)) for fact in older),
             found=tuple(found),
         )
