@@ -106,6 +106,12 @@ MODEL_EVENTS_SHARE: Final = 0.6  # of a model's window: events; the rest is for 
 CHAIN_SUMMARIZERS_MAX: Final = 16
 RETRY_BASE_S: Final = 0.5
 RETRY_CAP_S: Final = 30.0
+RETRY_AFTER_CAP_S: Final = 120.0  # a server's Retry-After is honoured up to here; below LEASE_TTL_S
+COOLDOWN_FAILURES: Final = 5  # of one tenant in a row, for reasons that pass; then nobody calls the summarizer
+COOLDOWN_BASE_S: Final = 30.0  # for so long, and twice as long each time
+COOLDOWN_CAP_S: Final = 600.0
+COOLDOWN_FORGOTTEN_S: Final = 3_600.0  # an older failure says nothing of now
+COOLDOWN_ROWS_MAX: Final = 64  # of a tenant's workflows that are looked at: those that failed last
 
 # Due compactions
 DUE_PER_TENANT_MAX: Final = 10_000  # due or running; beyond them, asking is refused

@@ -10,7 +10,7 @@ import pytest
 import strandline
 from strandline.engine.cases import open_case
 from strandline.engine.reading import find_view, read_one
-from strandline.limits import ATTEMPTS_MAX
+from strandline.limits import ATTEMPTS_MAX, COOLDOWN_BASE_S
 from strandline.model.case import BLOCKING, CaseKind
 from strandline.testing import ScriptedSummarizer, SeededEntropy, VirtualClock
 from tests.unit.test_engine_stage import lease_of, new_workflow, open_store, quiet, seen_of, talk, transaction
@@ -140,6 +140,7 @@ def test_a_dead_letter_is_one_case(wf):
     (case,) = wf.cases()
     assert first.case_id == again.case_id == case.case_id
     assert (case.summary_active, case.compacted_since) == (True, False)
+    wf._env.clock.advance(COOLDOWN_BASE_S)
     assert wf.compact(400, summarizer).case_id is None
     assert [(case.summary_active, case.compacted_since) for case in wf.cases()] == [(False, True)]
     wf.reconcile(case, strandline.Abandon(), by="ann", why="it works again")

@@ -27,7 +27,7 @@ from strandline.stores.sql.transfer_pass import run_pass
 from strandline.stores.sqlite import transfer as sqlite_transfer
 from strandline.testing import ScriptedSummarizer
 from tests.unit.test_engine_stage import open_store, quiet, talk
-from tests.unit.test_every_byte import act, ask_twice, do_twice, keep_foreign, tables_of_the_schema
+from tests.unit.test_every_byte import act, ask_twice, cool, do_twice, keep_foreign, tables_of_the_schema
 
 SEED, STEPS = 11, 40
 SMALL_BATCH = 23
@@ -58,6 +58,7 @@ def fill(db) -> None:
     keep_foreign(db, wf)
     act(db, wf)
     ask_twice(wf)
+    cool(wf)
     do_twice(wf)
     wf.compact_later(400)
     child = wf.fork(None, "child", by="eve", why="another way")

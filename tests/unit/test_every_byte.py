@@ -16,6 +16,7 @@ import pytest
 import strandline
 from strandline.engine import search_index
 from strandline.engine.cases import open_case
+from strandline.engine.cooling import Called, record_call
 from strandline.engine.reading import find_view
 from strandline.model.case import CaseKind
 from strandline.model.erasure import Reader
@@ -72,6 +73,7 @@ def whole(tmp_path_factory):
         other = db.tenant("other").workflow("release")
         other.append([strandline.message("user", "vol-77aa belongs to others", key="rule"), strandline.note("b")])
         ask_twice(wf)
+        cool(wf)
         do_twice(wf)
         wf.compact_later(350, when_tokens=10_000)
         assert db.run_due(db.sweep()[0], worker="w1").result == "done"
@@ -105,6 +107,13 @@ def act(db, wf):
         consume(db, wf, wf.guard(action, [strandline.approved(action)]), action)
     with pytest.raises(strandline.ActionDeniedError):
         wf.guard("rest", [strandline.approved("rest")])
+
+
+def cool(wf):
+    """Let two summarizers not have answered."""
+    with wf._env.write() as tx:
+        for name in ("m-1", "m-2"):
+            record_call(wf._env, tx, Called(summarizer=name, answered=False, retry_after_s=3.0))
 
 
 def ask_again(wf):

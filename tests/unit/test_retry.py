@@ -18,12 +18,11 @@ from strandline.errors import (
     SummarizerError,
     TransientSummarizerError,
 )
-from strandline.limits import ATTEMPTS_MAX, HALVINGS_MAX, LEASE_TTL_S, RETRY_BASE_S, RETRY_CAP_S
+from strandline.limits import ATTEMPTS_MAX, HALVINGS_MAX, LEASE_TTL_S, RETRY_AFTER_CAP_S, RETRY_BASE_S, RETRY_CAP_S
 from strandline.model.candidate import CandidateState, FailureClass, Verdict, Violation
 from strandline.model.outcome import CompactionResult
 from strandline.rules.ladder import AS_ASKED, LAST_RESORT, Form, same_fact
 from strandline.rules.retry import (
-    RETRY_AFTER_CAP_S,
     Again,
     GiveUp,
     ReadBack,

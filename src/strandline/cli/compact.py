@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from strandline.cli.command import Answer, Budget, Target, number
-from strandline.cli.failures import CONFLICT, REJECTED
+from strandline.cli.failures import AGAIN, CONFLICT, REJECTED
 from strandline.cli.import_transcript import check_file, hinted, import_file
 from strandline.cli.output import count, pick, plain, span, when
 from strandline.cli.progress import progress
@@ -38,6 +38,7 @@ _SALVAGE_HINT: Final = (
     "Nothing was imported. Repair or cut the file at the place named; or import it with `strandline import FILE "
     "--salvage`, which leaves out what is damaged, and compact without FILE."
 )
+_CODES: Final = {"conflict": CONFLICT, "postponed": AGAIN}
 _FIELDS: Final = (
     "outcome reason view revision generation watermark lineage_seq depth tokens_before tokens_after summary_tokens"
     " tail_tokens token_counter refs_seen refs_verbatim refs_dropped refs_unaccounted summary_id case_id"
@@ -106,7 +107,7 @@ def compact(
         heading=f"generation {done.generation} activated" if done.outcome == "activated" else ended,
         facts=[("reason", done.reason), ("case", done.case_id), imported_fact, *_facts(done, duration_ms)],
         error=error if failed else {},
-        code=0 if not failed else CONFLICT if done.outcome == "conflict" else REJECTED,
+        code=_CODES.get(done.outcome, REJECTED) if failed else 0,
     )
 
 

@@ -18,6 +18,7 @@ from strandline.system import SystemClock
 
 if TYPE_CHECKING:
     from strandline import DueCompaction, DueKey, Strandline
+    from strandline.model.cooldown import Cooling
 
 All = Annotated[bool, typer.Option("--all", help="Also those of which nothing is due.")]
 Limit = Annotated[
@@ -35,7 +36,8 @@ def due(target: Target, settled: All = False) -> Answer:
     None is no failure: the exit code is 0, and `due` of --json is empty.
     """
     now_us = SystemClock().now_us()
-    shown = [(name, row) for name, row in _rows(target) if settled or row.due_us is not None]
+    found, cooling = _rows(target)
+    shown = [(name, row) for name, row in found if settled or row.due_us is not None]
     shown.sort(key=lambda at: (at[1].due_us is None, -at[1].priority, at[1].due_us or 0, at[0]))
     rows = [_row(name, row, now_us) for name, row in shown]
     value = [{"workflow": name, **_plain(row), "state": _state(row, now_us)} for name, row in shown]
@@ -44,20 +46,28 @@ def due(target: Target, settled: All = False) -> Answer:
     asked = sum(row.due_us is not None for _, row in shown)
     what = f"{count(asked, 'due compaction')}, {waiting:,} of them now" if asked else "nothing is due"
     return Answer(
-        value={"tenant": target.tenant, "due": value},
+        value={"tenant": target.tenant, "due": value, "cooldowns": plain(cooling)},
+        facts=[(f"summarizer {down.summarizer}", _left_alone(down, now_us)) for down in cooling],
         heading=f"{whose}{what}",
         text=fitted(_HEAD, rows, cut={"failure": 30, "worker": 16, "workflow": 20}, spare=["priority", "view"]),
         hint=f"`{_on(target, 'run-due')}` runs what is due now." if waiting else "",
     )
 
 
-def _rows(target: Target) -> list[tuple[str, DueCompaction]]:
+def _rows(target: Target) -> tuple[list[tuple[str, DueCompaction]], list[Cooling]]:
+    found: list[tuple[str, DueCompaction]] = []
     if target.workflow is not None:
         with target.open() as workflow:
-            return [(workflow.name, row) for row in workflow.due()]
+            found = [(workflow.name, row) for row in workflow.due()]
     with target.open_store() as db:
         tenant = db.tenant(target.tenant)
-        return [(name, row) for name in tenant.workflows() for row in tenant.workflow(name).due()]
+        for name in tenant.workflows() if target.workflow is None else ():
+            found += [(name, row) for row in tenant.workflow(name).due()]
+        return found, tenant.cooldowns()
+
+
+def _left_alone(down: Cooling, now_us: int) -> str:
+    return f"left alone for {_span(down.until_us - now_us)}, after {count(down.failures, 'failure')} in a row"
 
 
 def _on(target: Target, words: str) -> str:

@@ -17,6 +17,7 @@ REJECTED: Final = 5
 CONFLICT: Final = 6
 UNAVAILABLE: Final = 7
 CORRUPT: Final = 8
+AGAIN: Final = 75
 INTERRUPTED: Final = 130
 
 _USAGE_ERROR, _CLICK_EXCEPTION = typer.BadParameter.__mro__[1:3]  # typer exports no more than their subclass
@@ -26,14 +27,14 @@ _CODES: Final[tuple[tuple[type[BaseException], int], ...]] = (  # the first that
     (errors.EffectUnknownError, UNRECONCILED),
     (errors.CompactionLineageError, 4),
     (errors.CaseAnsweredError, CONFLICT),
-    (errors.TransientSummarizerError, 75),
+    (errors.TransientSummarizerError, AGAIN),
     (errors.SummarizerError, REJECTED),
     (errors.IdempotencyConflictError, CONFLICT),
     (errors.StaleRevisionError, CONFLICT),
     (errors.StoreUnavailableError, UNAVAILABLE),
     (errors.CorruptRecordError, CORRUPT),
-    (errors.OutcomeUnknownError, 75),
-    (errors.QueueFullError, 75),
+    (errors.OutcomeUnknownError, AGAIN),
+    (errors.QueueFullError, AGAIN),
     (_USAGE_ERROR, 2),
     (KeyboardInterrupt, INTERRUPTED),
 )

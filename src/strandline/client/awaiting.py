@@ -31,6 +31,7 @@ from strandline.limits import (
 from strandline.model.candidate import Shares
 from strandline.model.checkpoint import Checkpoint
 from strandline.model.comparison import Comparison
+from strandline.model.cooldown import Cooling
 from strandline.model.due import PRIORITY_USUAL, DueCompaction, DueKey, DueRun
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.figures import Figures, StoreFigures
@@ -191,6 +192,10 @@ class AsyncTenant(AsyncTenantErasure):
     ) -> list[ImportReport]:
         """As `Tenant.import_conversations`."""
         return await in_thread(self._tenant.import_conversations, path, name, progress, salvage=salvage)
+
+    async def cooldowns(self) -> list[Cooling]:
+        """As `Tenant.cooldowns`."""
+        return await in_thread(self._tenant.cooldowns)
 
     async def workflows(self) -> list[str]:
         """As `Tenant.workflows`."""

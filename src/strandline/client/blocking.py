@@ -19,6 +19,7 @@ from strandline.client.verbs import basis_of
 from strandline.codec import keyed_hex
 from strandline.engine import append as append_verb
 from strandline.engine.checkpoint import checkpoint
+from strandline.engine.cooling import list_cooldowns
 from strandline.engine.define_view import define_view, list_views
 from strandline.engine.environment import Environment
 from strandline.engine.external import Load, Loader
@@ -29,6 +30,7 @@ from strandline.engine.recover import Recovery, RecoveryRequest, recover
 from strandline.engine.verify import told_narrowly, verify
 from strandline.errors import InvalidInputError
 from strandline.model.checkpoint import Checkpoint
+from strandline.model.cooldown import Cooling
 from strandline.model.event import Appended, Basis, NewEvent, SourceEvent
 from strandline.model.figures import Figures, StoreFigures
 from strandline.model.ids import DEFAULT_VIEW, TENANT_RULES, Scope, check_name, check_workflow
@@ -199,6 +201,11 @@ class Tenant(TenantErasure):
     def workflows(self) -> list[str]:
         """Return the names of the tenant's workflows."""
         return [s.workflow for s in self._db.store.scopes(self.name) if s.workflow != TENANT_RULES]
+
+    def cooldowns(self) -> list[Cooling]:
+        """Return the summarizers that nobody calls now, since they did not answer (C14): until when, and after what."""
+        scopes = self._db.store.scopes(self.name)
+        return list_cooldowns(self._db._environment(scope) for scope in scopes)
 
     def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
         """Prove the tenant's workflows, and the storage engine's own structures (C5)."""

@@ -73,6 +73,7 @@ class ForkTransaction:
         self.effects = own.effects
         self.permits = own.permits
         self.readers = own.readers
+        self.cooldowns = own.cooldowns
         self.due = own.due
         self.relative = own.relative
 

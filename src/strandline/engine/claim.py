@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from strandline.codec import record_digest, storable
 from strandline.engine.assemble import Assembled
 from strandline.engine.cases import Question, ask, check_unblocked, find_case
+from strandline.engine.cooling import Called, cooldowns_of, record_call
 from strandline.engine.environment import Environment
 from strandline.engine.fork import made_here
 from strandline.engine.lineage import add_entry, next_seq
@@ -30,6 +31,7 @@ from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
 from strandline.ports.occurrences import CaseTold
+from strandline.rules.cooling import cools_until_us
 from strandline.rules.secrets import Secrets
 
 
@@ -51,14 +53,16 @@ class Refused:
     fenced: bool = False  # somebody else took the view over
     moved: bool = False  # the base is no longer the newest: plan anew
     case_id: str | None = None  # the open case of how the job ended
-    busy: bool = False  # somebody holds the view, and this compaction runs in the background
+    busy: bool = False  # somebody holds the view, and this compaction runs in the background; or as the next says
+    again_after_s: float | None = None  # how long the summarizer is left alone
 
 
-def claim(env: Environment, job: Job, *, background: bool) -> Claim | Refused:
+def claim(env: Environment, job: Job, *, background: bool, first: bool = True) -> Claim | Refused:
     """tx1: store the job, or find it, and take the view's lease with a new fencing token.
 
     An explicit compaction takes the lease from whoever holds it: what died at once must not be waited for. One in the
-    background respects it.
+    background respects it. A summarizer that cools down is called by nobody; who calls it anew after a failure (not
+    `first`) has waited for as long as that asked for.
 
     Raises:
         UnreconciledSummaryError: the base stands under an open blocking case (I11).
@@ -70,6 +74,11 @@ def claim(env: Environment, job: Job, *, background: bool) -> Claim | Refused:
         if moved is not None:
             return moved
         now = env.clock.now_us()
+        until = cools_until_us(cooldowns_of(tx, job.summarizer), now) if first else None
+        if until is not None:
+            again_s = (until - now) / 1_000_000
+            reason = f"the summarizer {job.summarizer!r} did not answer, and is left alone for {again_s:,.1f} s"
+            return Refused(reason=reason, busy=True, again_after_s=again_s)
         if background and view.leased(now):
             return Refused(reason=f"another compaction holds view {view.name!r}", busy=True)
         candidate = tx.jobs.candidate(job.candidate_id)
@@ -239,6 +248,7 @@ def store_validated(
             summary_no=summary.summary_no,
         )
         tx.summaries.add(summary, assembled.changes)
+        record_call(env, tx, Called(summarizer=job.summarizer, answered=True))
         if not tx.jobs.settle_attempt(settled, fence=attempt.fence, expected=AttemptState.RUNNING):
             raise AssertionError("an attempt changed while the head was locked and its fence was the newest")
         tx.jobs.set_candidate_state(job.candidate_id, CandidateState.VALIDATED)
@@ -263,6 +273,7 @@ def store_failure(
     verdict: Verdict | None = None,
     ends: CandidateState | None = None,
     ask_about: Question | None = None,
+    called: Called | None = None,
 ) -> str | None:
     """Settle an attempt that gave no good draft; with `ends` the candidate's attempts are at their end. Return the id
     of the case that was opened: of `ask_about`.
@@ -286,6 +297,8 @@ def store_failure(
             if ends is not None:
                 tx.jobs.set_candidate_state(attempt.candidate_id, ends)
             case_id = ask(env, tx, ask_about).case_id if ask_about is not None else None
+        if called is not None:
+            record_call(env, tx, called)
         _release(tx, attempt)
     if case_id is not None:
         env.emit("case", CaseTold(case_id=case_id, error=failure.value))

@@ -23,6 +23,7 @@ from strandline.engine.claim import (
 )
 from strandline.engine.close_calls import close_overdue_calls
 from strandline.engine.compaction_run import BLOCKED, Run, outcome_of, tell_attempt
+from strandline.engine.cooling import Called
 from strandline.engine.draft import Drafting, LeaseLostError, draft_segments
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.flow import Sleep, Verb
@@ -87,6 +88,7 @@ def compact(env: Environment, order: Order) -> Verb[CompactionOutcome]:
         if not isinstance(result, Refused):
             return outcome_of(run, *result)
         if result.busy:
+            run.again_after_s = result.again_after_s
             return outcome_of(run, CompactionResult.POSTPONED, result.reason)
         if not result.moved or (order.strict and order.through is not None):  # through that event, and nothing after it
             return outcome_of(run, CompactionResult.CONFLICT, result.reason)
@@ -129,7 +131,7 @@ def _attempts(run: Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refused
     failures: Counter[FailureClass] = Counter()
     while True:
         with run.phase("claim"):
-            claimed = claim(env, job, background=run.order.background is not None)
+            claimed = claim(env, job, background=run.order.background is not None, first=not failures)
         if isinstance(claimed, Refused):
             return claimed
         run.held, run.held_s = claimed.attempt, env.clock.monotonic_s()
@@ -208,6 +210,7 @@ def _settle_failure(
     if failed.verdict is not None:
         run.verdicts.append(failed.verdict)
     decision = _decision(run, job, failed, tries)
+    passes = failed.failure is FailureClass.TRANSIENT
     ends = decision.candidate_state if isinstance(decision, GiveUp | Reform) else None
     fact, question = same_fact(run.verdicts), None
     if isinstance(decision, GiveUp) and decision.result in _ASKED:
@@ -224,6 +227,7 @@ def _settle_failure(
         verdict=failed.verdict,
         ends=ends,
         ask_about=question,
+        called=Called(summarizer=job.summarizer, answered=not passes, retry_after_s=_retry_after_s(failed)),
     )
     run.case_id = opened or run.case_id
     run.attempts.append(replace(attempt, failure=failed.failure, failure_text=text, verdict=failed.verdict))
@@ -253,7 +257,7 @@ def _decision(run: Run, job: Job, failed: _Failed, tries: int) -> RetryDecision:
         decision = decide(
             failed.failure,
             attempt=tries,
-            retry_after_s=_seconds(getattr(failed.error, "retry_after_s", None)),
+            retry_after_s=_retry_after_s(failed),
             jitter=jitter,
             run=background.run if background else None,
             form=form,
@@ -265,8 +269,9 @@ def _decision(run: Run, job: Job, failed: _Failed, tries: int) -> RetryDecision:
         form = decision.form
 
 
-def _seconds(value: object) -> float | None:
+def _retry_after_s(failed: _Failed) -> float | None:
     """Return what a summarizer asked to wait, if it is a number."""
+    value = getattr(failed.error, "retry_after_s", None)
     return float(value) if isinstance(value, int | float) else None
 
 

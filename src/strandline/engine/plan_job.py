@@ -121,6 +121,11 @@ class Job:
     tail_tokens: int  # of those that stay behind the new watermark
     tokens_before: int
 
+    @property
+    def summarizer(self) -> str:
+        """The name of what drafts, by which it is left alone when it does not answer."""
+        return self.recipe.model.rpartition("@")[0]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoJob:

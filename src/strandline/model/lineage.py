@@ -83,6 +83,7 @@ class WorkflowHead:
     approval_uses: int = 0
     due_rows: int = 0
     readers: int = 0
+    cooldowns: int = 0
     parent: str | None = None  # the workflow that this one was forked from
     fork_seq: int = 0  # the last event that it shares with its parent
     fork_ref_id: int = 0  # the highest number of a reference that it shares

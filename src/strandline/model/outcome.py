@@ -32,7 +32,7 @@ class CompactionResult(enum.StrEnum):
     QUARANTINED = "quarantined"
     CONFLICT = "conflict"
     DEAD_LETTER = "dead_letter"
-    POSTPONED = "postponed"  # in the background only: it is due again
+    POSTPONED = "postponed"  # in the background: it is due again; by hand: the summarizer is left alone for a while
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from strandline.ports.decisions import CaseFacet, EffectFacet, PermitFacet
 from strandline.ports.log import KeyTakenError, LogFacet, RefFacet, RegisterFacet, SearchFacet
 from strandline.ports.memory import (
     CheckpointFacet,
+    CooldownFacet,
     DueFacet,
     JobFacet,
     LineageFacet,
@@ -33,6 +34,7 @@ __all__ = [
     "Clock",
     "ClockedStore",
     "Controller",
+    "CooldownFacet",
     "DueFacet",
     "EffectFacet",
     "Entropy",

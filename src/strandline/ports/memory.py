@@ -7,6 +7,7 @@ from typing import Protocol
 
 from strandline.model.candidate import Attempt, AttemptState, Candidate, CandidateState
 from strandline.model.checkpoint import Checkpoint
+from strandline.model.cooldown import Cooldown
 from strandline.model.due import DueCompaction
 from strandline.model.erasure import Reader
 from strandline.model.lineage import LineageEntry, LineageKind
@@ -218,6 +219,26 @@ class ReaderFacet(Protocol):
 
     def all(self) -> list[Reader]:
         """Return the readers by name."""
+        ...
+
+
+class CooldownFacet(Protocol):
+    """How a summarizer answered: a row for each that ever failed, which is never deleted."""
+
+    def get(self, summarizer: str) -> Cooldown | None:
+        """Return the workflow's row, or None."""
+        ...
+
+    def others(self, summarizer: str, limit: int) -> list[Cooldown]:
+        """Return the committed rows of the tenant's other workflows, those that changed last first."""
+        ...
+
+    def put(self, cooldown: Cooldown) -> None:
+        """Insert or replace the workflow's row."""
+        ...
+
+    def all(self) -> list[Cooldown]:
+        """Return every row of the workflow by summarizer."""
         ...
 
 

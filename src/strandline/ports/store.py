@@ -14,6 +14,7 @@ from strandline.ports.decisions import CaseFacet, EffectFacet, PermitFacet
 from strandline.ports.log import LogFacet, RefFacet, RegisterFacet, SearchFacet
 from strandline.ports.memory import (
     CheckpointFacet,
+    CooldownFacet,
     DueFacet,
     JobFacet,
     LineageFacet,
@@ -92,6 +93,11 @@ class Transaction(Protocol):
     @property
     def readers(self) -> ReaderFacet:
         """Readers of the log outside."""
+        ...
+
+    @property
+    def cooldowns(self) -> CooldownFacet:
+        """How summarizers answered."""
         ...
 
     @property

@@ -6,7 +6,7 @@
 | transient, conflict, storage, an unknown error | due again after a backoff with full jitter; failed at DUE_RUNS_MAX |
 | rejected, quarantined, dead letter, an error that repeats itself | failed: nothing is due, until it is asked for |
 | an open case stands in the way | parked: due when the case is answered, and looked at after DUE_PARKED_S |
-| another compaction holds the view | due again when that may have ended; it counts as no run |
+| another compaction holds the view, or the summarizer is left alone | due again behind that; it counts as no run |
 """
 
 from __future__ import annotations
@@ -134,6 +134,10 @@ def ending_of(outcome: CompactionOutcome, *, runs: int, jitter: float) -> Ending
         return Ending(result=DueResult.DONE, outcome=kind, text=outcome.reason)
     if kind is CompactionResult.POSTPONED and outcome.again_after_s is None:
         return Ending(result=DueResult.BUSY, delay_s=DUE_BUSY_S, outcome=kind, text=outcome.reason)
+    if kind is CompactionResult.POSTPONED and not outcome.attempts:
+        silent = FailureClass.TRANSIENT
+        delay_s = outcome.again_after_s or DUE_BUSY_S
+        return Ending(result=DueResult.BUSY, delay_s=delay_s, outcome=kind, failure=silent, text=outcome.reason)
     if kind is CompactionResult.POSTPONED or kind is CompactionResult.CONFLICT:
         failure = _CLASSES.get(kind, FailureClass.TRANSIENT)
         again = _again(failure, outcome.reason, runs=runs, jitter=jitter)
@@ -185,7 +189,7 @@ def settle(row: DueCompaction, ending: Ending, now_us: int) -> DueCompaction:
         lease_until_us=0,
         outcome=ending.outcome,
         failure=ending.failure,
-        failure_text="" if ending.result in (DueResult.DONE, DueResult.BUSY) else ending.text,
+        failure_text=ending.text if ending.failure or ending.result not in (DueResult.DONE, DueResult.BUSY) else "",
         case_id=ending.case_id,
     )
     later_us = now_us + int(ending.delay_s * 1_000_000)

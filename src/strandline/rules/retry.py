@@ -22,14 +22,13 @@ from strandline.limits import (
     DUE_RETRY_BASE_S,
     DUE_RETRY_CAP_S,
     DUE_RUNS_MAX,
+    RETRY_AFTER_CAP_S,
     RETRY_BASE_S,
     RETRY_CAP_S,
 )
 from strandline.model.candidate import CandidateState, FailureClass
 from strandline.model.outcome import CompactionResult
 from strandline.rules.ladder import AS_ASKED, Form, drafts_max, next_form
-
-RETRY_AFTER_CAP_S: Final = 120.0  # a server's Retry-After is honoured up to here; below LEASE_TTL_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from strandline.model.due import DueCompaction, DueKey, take_turns
 from strandline.model.ids import Scope
@@ -12,9 +12,9 @@ from strandline.stores.memory.tables import Moment
 
 
 class MemoryDue(Facet):
-    """`ports.DueFacet` in memory. `others` gives the rows of the tenant's other workflows."""
+    """`ports.DueFacet` in memory. `others` gives the tables of the tenant's other workflows."""
 
-    def __init__(self, tables: Tables, moment: Moment, others: Callable[[], Iterator[DueCompaction]]) -> None:
+    def __init__(self, tables: Tables, moment: Moment, others: Callable[[], Iterator[tuple[Tables, Moment]]]) -> None:
         super().__init__(tables, moment)
         self._others = others
 
@@ -35,8 +35,9 @@ class MemoryDue(Facet):
         return self._tables.due.all(self._moment)
 
     def open_in_tenant(self, limit: int) -> int:
-        rows = (row for rows in (self.all(), self._others()) for row in rows)
-        return sum(1 for _ in islice((row for row in rows if row.due_us is not None), limit))
+        beside = (tables.due.all(moment) for tables, moment in self._others())
+        rows = (row for rows in chain([self.all()], beside) for row in rows if row.due_us is not None)
+        return sum(1 for _ in islice(rows, limit))
 
 
 def sweep(rows: Iterable[tuple[Scope, DueCompaction]], now_us: int, limit: int, per_tenant: int) -> list[DueKey]:

@@ -6,6 +6,7 @@ from strandline.model.action import Permit
 from strandline.model.candidate import Attempt, Candidate
 from strandline.model.case import Case
 from strandline.model.checkpoint import Checkpoint
+from strandline.model.cooldown import Cooldown
 from strandline.model.due import DueCompaction
 from strandline.model.effect import Effect
 from strandline.model.erasure import Reader
@@ -69,6 +70,7 @@ class Tables:
         self.permits: Table[str, Permit] = Table("permit")
         self.approval_uses: Table[tuple[str, int], tuple[str, int, str]] = Table("approval_use")
         self.due: Table[str, DueCompaction] = Table("due_compaction")
+        self.cooldowns: Table[str, Cooldown] = Table("cooldown")
         self.readers: Table[str, Reader] = Table("reader_watermark")
 
 

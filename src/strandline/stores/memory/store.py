@@ -15,6 +15,7 @@ from strandline.model.figures import StoreFigures, fold_figures
 from strandline.model.ids import Scope
 from strandline.model.lineage import WorkflowHead
 from strandline.ports import Transaction
+from strandline.stores.memory.cooldowns import MemoryCooldowns
 from strandline.stores.memory.decisions import MemoryCases, MemoryEffects, MemoryPermits
 from strandline.stores.memory.due import MemoryDue, sweep
 from strandline.stores.memory.figures import add_up, count_workflow
@@ -35,13 +36,13 @@ DIGEST_KEY_BYTES: Final = 32
 
 
 Begin = Callable[[str, bool], tuple[Tables, Moment]]
-Others = Callable[[str], Iterator[DueCompaction]]
+Others = Callable[[str], Iterator[tuple[Tables, Moment]]]
 Forks = Callable[[str], list[str]]
 
 
 class MemoryTransaction:
     """`ports.Transaction` over the tables of one workflow, at one moment. `begin` opens those of a relative, `others`
-    gives the due compactions of the tenant's other workflows, and `forks` the names of those that were forked from one.
+    gives the committed tables of the tenant's other workflows, `forks` the names of those that were forked from one.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class MemoryTransaction:
         self.effects = MemoryEffects(tables, moment)
         self.permits = MemoryPermits(tables, moment)
         self.readers = MemoryReaders(tables, moment)
+        self.cooldowns = MemoryCooldowns(tables, moment, lambda: others(workflow))
         self.due = MemoryDue(tables, moment, lambda: others(workflow))
         self._begin = begin
         self._others = others
@@ -136,7 +138,7 @@ class MemoryStore:
             yield self._transaction(scope, begin)
 
     def _transaction(self, scope: Scope, begin: Begin) -> MemoryTransaction:
-        others, forks = self._due_beside(scope.tenant), self._forks_in(scope.tenant)
+        others, forks = self._beside(scope.tenant), self._forks_in(scope.tenant)
         return MemoryTransaction(scope.workflow, begin, others, forks, {})
 
     def _snapshot(self, scope: Scope, stack: ExitStack) -> tuple[Tables, Moment]:
@@ -183,9 +185,9 @@ class MemoryStore:
     def due(self, now_us: int, limit: int, per_tenant: int) -> list[DueKey]:
         return sweep(self._all_due(), now_us, limit, per_tenant)
 
-    def _due_beside(self, tenant: str) -> Others:
-        def others(workflow: str) -> Iterator[DueCompaction]:
-            return (row for scope, row in self._all_due(tenant) if scope.workflow != workflow)
+    def _beside(self, tenant: str) -> Others:
+        def others(workflow: str) -> Iterator[tuple[Tables, Moment]]:
+            return ((tables, moment) for scope, tables, moment in self._committed(tenant) if scope.workflow != workflow)
 
         return others
 
@@ -205,18 +207,21 @@ class MemoryStore:
         finally:
             workflow.history.end_read(moment)
 
-    def _all_due(self, tenant: str | None = None) -> Iterator[tuple[Scope, DueCompaction]]:
-        """Yield what is committed."""
+    def _all_due(self) -> Iterator[tuple[Scope, DueCompaction]]:
+        for scope, tables, moment in self._committed(None):
+            yield from ((scope, row) for row in tables.due.all(moment))
+
+    def _committed(self, tenant: str | None) -> Iterator[tuple[Scope, Tables, Moment]]:
+        """Yield the tables of each workflow, at a moment that lasts until the next is asked for."""
         with self._lock:
             workflows = list(self._open_workflows().items())
         for scope, workflow in workflows:
             if tenant in (None, scope.tenant):
                 moment = workflow.history.begin_read()
                 try:
-                    rows = workflow.tables.due.all(moment)
+                    yield scope, workflow.tables, moment
                 finally:
                     workflow.history.end_read(moment)
-                yield from ((scope, row) for row in rows)
 
     def figures(self, tenant: str | None, now_us: int) -> StoreFigures:
         totals: dict[str, dict[tuple[str, str], int]] = {}

@@ -16,8 +16,8 @@ SELECT workflow_id FROM workflow WHERE tenant_id = :tenant_id AND name = :name
 -- name: add_workflow
 INSERT INTO workflow (tenant_id, name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id,
     live_events, facts, attempts, foreign_summaries, epoch, cases, effects, permits, approval_uses, due_rows, readers,
-    parent, fork_seq, fork_ref_id, row_digest)
-VALUES (:tenant_id, :name, 0, :chain, 0, :chain, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, :row_digest)
+    cooldowns, parent, fork_seq, fork_ref_id, row_digest)
+VALUES (:tenant_id, :name, 0, :chain, 0, :chain, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, :row_digest)
 ON CONFLICT (tenant_id, name) DO NOTHING
 
 -- name: scopes
@@ -27,7 +27,7 @@ ORDER BY t.name, w.name
 
 -- name: head
 SELECT name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id, live_events, facts, attempts,
-    foreign_summaries, epoch, cases, effects, permits, approval_uses, due_rows, readers, parent, fork_seq,
+    foreign_summaries, epoch, cases, effects, permits, approval_uses, due_rows, readers, cooldowns, parent, fork_seq,
     fork_ref_id, row_digest
 FROM workflow WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
@@ -35,8 +35,8 @@ FROM workflow WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 UPDATE workflow SET revision = :revision, chain = :chain, lineage_seq = :lineage_seq, lineage_chain = :lineage_chain,
     branch = :branch, summary_no = :summary_no, ref_id = :ref_id, live_events = :live_events, facts = :facts,
     attempts = :attempts, foreign_summaries = :foreign_summaries, epoch = :epoch, cases = :cases, effects = :effects,
-    permits = :permits, approval_uses = :approval_uses, due_rows = :due_rows, readers = :readers, parent = :parent,
-    fork_seq = :fork_seq, fork_ref_id = :fork_ref_id, row_digest = :row_digest
+    permits = :permits, approval_uses = :approval_uses, due_rows = :due_rows, readers = :readers,
+    cooldowns = :cooldowns, parent = :parent, fork_seq = :fork_seq, fork_ref_id = :fork_ref_id, row_digest = :row_digest
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
 -- ------------------------------------------------------------------------------------------ log
@@ -689,6 +689,31 @@ INSERT INTO reader_watermark (tenant_id, workflow_id, name, seq, finished, seen_
 VALUES (:tenant_id, :workflow_id, :name, :seq, :finished, :seen_us, :row_digest)
 ON CONFLICT (tenant_id, workflow_id, name) DO UPDATE SET seq = excluded.seq, finished = excluded.finished,
     seen_us = excluded.seen_us, row_digest = excluded.row_digest
+
+-- ------------------------------------------------------------------------------------------ cooldowns
+
+-- name: cooldown
+SELECT summarizer, failures, failed_us, answered_us, until_us, steps, row_digest FROM cooldown
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND summarizer = :summarizer
+
+-- name: all_cooldowns
+SELECT summarizer, failures, failed_us, answered_us, until_us, steps, row_digest FROM cooldown
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY summarizer
+
+-- name: other_cooldowns
+-- of the tenant's other workflows; a row that is damaged is found by the verify of its own workflow
+SELECT summarizer, failures, failed_us, answered_us, until_us, steps, row_digest FROM cooldown
+WHERE tenant_id = :tenant_id AND workflow_id <> :workflow_id AND summarizer = :summarizer
+ORDER BY changed_us DESC LIMIT :limit
+
+-- name: set_cooldown
+INSERT INTO cooldown (tenant_id, workflow_id, summarizer, failures, failed_us, answered_us, until_us, steps, changed_us,
+    row_digest)
+VALUES (:tenant_id, :workflow_id, :summarizer, :failures, :failed_us, :answered_us, :until_us, :steps, :changed_us,
+    :row_digest)
+ON CONFLICT (tenant_id, workflow_id, summarizer) DO UPDATE SET failures = excluded.failures,
+    failed_us = excluded.failed_us, answered_us = excluded.answered_us, until_us = excluded.until_us,
+    steps = excluded.steps, changed_us = excluded.changed_us, row_digest = excluded.row_digest
 
 -- ------------------------------------------------------------------------------------------ figures
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from strandline.model.ids import Scope
 from strandline.stores.sql.cases import SqlCases
+from strandline.stores.sql.cooldowns import SqlCooldowns
 from strandline.stores.sql.due import SqlDue
 from strandline.stores.sql.effects import SqlEffects, SqlPermits
 from strandline.stores.sql.jobs import SqlJobs
@@ -35,6 +36,7 @@ class SqlTransaction:
         self.effects = SqlEffects(session)
         self.permits = SqlPermits(session)
         self.readers = SqlReaders(session)
+        self.cooldowns = SqlCooldowns(session)
         self.due = SqlDue(session)
         self._session = session
         self._tenant = scope.tenant

@@ -130,6 +130,7 @@ TABLES: Final = (
     Table(name="permit", key=("permit_id",), change=Change.MOVES),
     Table(name="approval_use", key=("workflow", "seq"), change=Change.MOVES),
     Table(name="due_compaction", key=("view",), change=Change.MOVES),
+    Table(name="cooldown", key=("summarizer",), change=Change.MOVES),
     Table(name="reader_watermark", key=("name",), change=Change.MOVES),
 )
 DERIVED: Final = ("search_mark", "search_posting")  # made anew from the log, behind it; never copied

@@ -24,6 +24,7 @@ pytest.register_assert_rewrite(
         f"strandline.testing.conformance.{module}"
         for module in (
             "base",
+            "cooldowns",
             "decisions",
             "due",
             "durability",
@@ -48,6 +49,7 @@ pytest.register_assert_rewrite(
     )
 )
 
+from strandline.testing.conformance.cooldowns import CooldownLaws  # noqa: E402
 from strandline.testing.conformance.decisions import DecisionLaws  # noqa: E402
 from strandline.testing.conformance.due import DueLaws  # noqa: E402
 from strandline.testing.conformance.durability import DurabilityLaws  # noqa: E402
@@ -84,6 +86,7 @@ class StoreConformance(
     FigureLaws,
     DecisionLaws,
     DueLaws,
+    CooldownLaws,
     ValueLaws,
     TransactionLaws,
     IsolationLaws,

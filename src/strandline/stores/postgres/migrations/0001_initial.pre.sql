@@ -39,6 +39,7 @@ CREATE TABLE workflow (
     approval_uses BIGINT NOT NULL,
     due_rows      BIGINT NOT NULL,           -- rows of due_compaction
     readers       BIGINT NOT NULL,           -- rows of reader_watermark
+    cooldowns     BIGINT NOT NULL,           -- rows of cooldown
     parent        TEXT COLLATE "C",          -- name of the workflow that this one was forked from
     fork_seq      BIGINT NOT NULL,           -- the last event that it shares with its parent
     fork_ref_id   BIGINT NOT NULL,           -- the highest number of a reference that it shares
@@ -476,6 +477,23 @@ CREATE TABLE reader_watermark (
     row_digest  BYTEA NOT NULL,
     PRIMARY KEY (tenant_id, workflow_id, name)
 );
+
+-- How a summarizer answered: one that does not is left alone for a while by the whole tenant (C14).
+CREATE TABLE cooldown (
+    tenant_id   BIGINT NOT NULL,
+    workflow_id BIGINT NOT NULL,
+    summarizer  TEXT COLLATE "C" NOT NULL,
+    failures    BIGINT NOT NULL,
+    failed_us   BIGINT NOT NULL,
+    answered_us BIGINT NOT NULL,
+    until_us    BIGINT NOT NULL,
+    steps       BIGINT NOT NULL,
+    changed_us  BIGINT NOT NULL,
+    row_digest  BYTEA NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, summarizer),
+    CHECK (changed_us = CASE WHEN failed_us > answered_us THEN failed_us ELSE answered_us END)
+);
+CREATE INDEX cooldown_newest ON cooldown (tenant_id, summarizer, changed_us);
 
 -- ------------------------------------------------------------------------------------------ who may do what (I21)
 

@@ -38,6 +38,7 @@ CREATE TABLE workflow (
     approval_uses INTEGER NOT NULL,
     due_rows      INTEGER NOT NULL,          -- rows of due_compaction
     readers       INTEGER NOT NULL,          -- rows of reader_watermark
+    cooldowns     INTEGER NOT NULL,          -- rows of cooldown
     parent        TEXT,                      -- name of the workflow that this one was forked from
     fork_seq      INTEGER NOT NULL,          -- the last event that it shares with its parent
     fork_ref_id   INTEGER NOT NULL,          -- the highest number of a reference that it shares
@@ -462,3 +463,20 @@ CREATE TABLE reader_watermark (
     row_digest  BLOB NOT NULL,
     PRIMARY KEY (tenant_id, workflow_id, name)
 ) STRICT, WITHOUT ROWID;
+
+-- How a summarizer answered: one that does not is left alone for a while by the whole tenant (C14).
+CREATE TABLE cooldown (
+    tenant_id   INTEGER NOT NULL,
+    workflow_id INTEGER NOT NULL,
+    summarizer  TEXT NOT NULL,
+    failures    INTEGER NOT NULL,
+    failed_us   INTEGER NOT NULL,
+    answered_us INTEGER NOT NULL,
+    until_us    INTEGER NOT NULL,
+    steps       INTEGER NOT NULL,
+    changed_us  INTEGER NOT NULL,
+    row_digest  BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, summarizer),
+    CHECK (changed_us = CASE WHEN failed_us > answered_us THEN failed_us ELSE answered_us END)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX cooldown_newest ON cooldown (tenant_id, summarizer, changed_us);
