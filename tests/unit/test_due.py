@@ -330,6 +330,8 @@ def test_what_kills_each_worker_kills_no_more_than_its_limit(db, wf, clock, monk
             clock.advance(LEASE_TTL_S)
     ran = db.run_due(KEY, quiet)
     assert (ran.result, ran.due_us, ran.runs) == ("failed", None, DUE_RUNS_MAX)
+    (case,) = wf.cases()
+    assert (case.kind, case.case_id, row(wf).case_id) == ("dead_letter", ran.case_id, ran.case_id)
     assert "'w12' ended within run 12" in ran.reason
     assert (row(wf).failure_text, row(wf).failure, row(wf).worker, db.sweep()) == (ran.reason, "transient", None, [])
     assert wf.compact_later(BUDGET).runs == 0

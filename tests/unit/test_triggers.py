@@ -192,6 +192,31 @@ def test_a_view_waits_for_what_it_may_read(db, wf):
     assert [key.view for key in db.sweep()] == ["publisher"]
 
 
+def test_other_audiences_begin_anew_in_the_background_too(db, wf):
+    """I21: how a run for other readers went is not told; a worker that goes on with one settles nothing."""
+    wf.define_view("publisher", audiences={"staff"}, budget=400)
+    pub = wf.view("publisher")
+    pub.compact_when(events=100, budget=400)
+    wf.append([strandline.note(f"secret-{n:04d} is told", audience="staff") for n in range(60)])
+    pub.compact_later(400)
+
+    def redefined(request):
+        wf.define_view("publisher", audiences={"release"}, budget=400)
+        return "In bucket-dead99, says staff."
+
+    ran = db.run_due(db.sweep()[0], redefined, fallback=False)
+    assert ran.outcome.outcome == "conflict"
+    assert "fenced" in ran.outcome.reason
+    (row,) = pub.due()
+    assert (row.outcome, row.failure, row.failure_text, row.case_id, row.worker, row.runs) == (
+        *(None, None, "", None),
+        *(None, 0),
+    )
+    assert wf.cases() == []
+    assert row.watch.tokens < 400, "what it may not read any more does not count"
+    assert row.due_us is not None, "what was asked for is still to be done"
+
+
 def test_a_failure_is_not_repeated_at_each_event(db, wf):
     """I22: the row says what failed; the triggers begin anew."""
     wf.compact_when(tokens=420, budget=400)

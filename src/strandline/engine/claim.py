@@ -34,6 +34,8 @@ from strandline.ports.occurrences import CaseTold
 from strandline.rules.cooling import cools_until_us
 from strandline.rules.secrets import Secrets
 
+_FENCED = "fenced: another compaction or a recovery took the view over, or it was given other audiences"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
@@ -259,7 +261,7 @@ def _still_mine(tx: Transaction, job: Job, attempt: Attempt) -> Refused | None:
     """Check, under the lock, that nobody took the view over since the claim."""
     view = tx.views.get(job.view.name)
     if view is None or view.fence != attempt.fence:
-        return Refused(reason="fenced: another compaction or a recovery took the view over", fenced=True)
+        return Refused(reason=_FENCED, fenced=True)
     return None
 
 
@@ -274,9 +276,9 @@ def store_failure(
     ends: CandidateState | None = None,
     ask_about: Question | None = None,
     called: Called | None = None,
-) -> str | None:
+) -> str | Refused | None:
     """Settle an attempt that gave no good draft; with `ends` the candidate's attempts are at their end. Return the id
-    of the case that was opened: of `ask_about`.
+    of the case that was opened: of `ask_about`; or that somebody else took the view over, and nothing is asked.
     """
     secrets = env.references.secrets
     kept = tuple(_kept(draft, secrets) for draft in drafts)
@@ -292,17 +294,16 @@ def store_failure(
             draft_digest=record_digest(kept) if kept else None,
             verdict=_kept_verdict(verdict),
         )
-        case_id = None
-        if tx.jobs.settle_attempt(settled, fence=attempt.fence, expected=AttemptState.RUNNING):
-            if ends is not None:
-                tx.jobs.set_candidate_state(attempt.candidate_id, ends)
-            case_id = ask(env, tx, ask_about).case_id if ask_about is not None else None
+        mine = tx.jobs.settle_attempt(settled, fence=attempt.fence, expected=AttemptState.RUNNING)
+        if mine and ends is not None:
+            tx.jobs.set_candidate_state(attempt.candidate_id, ends)
+        case_id = ask(env, tx, ask_about).case_id if mine and ask_about is not None else None
         if called is not None:
             record_call(env, tx, called)
         _release(tx, attempt)
     if case_id is not None:
         env.emit("case", CaseTold(case_id=case_id, error=failure.value))
-    return case_id
+    return case_id if mine else Refused(reason=_FENCED, fenced=True)
 
 
 def question_of(candidate: Candidate, kind: CaseKind, fact: str | None = None) -> Question:

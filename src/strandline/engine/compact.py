@@ -229,6 +229,10 @@ def _settle_failure(
         ask_about=question,
         called=Called(summarizer=job.summarizer, answered=not passes, retry_after_s=_retry_after_s(failed)),
     )
+    if isinstance(opened, Refused):
+        run.attempts.append(attempt)
+        tell_attempt(run, attempt, refused=opened)
+        return opened
     run.case_id = opened or run.case_id
     run.attempts.append(replace(attempt, failure=failed.failure, failure_text=text, verdict=failed.verdict))
     tell_attempt(run, attempt, ends=ends, failure=failed.failure)

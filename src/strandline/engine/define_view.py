@@ -15,7 +15,7 @@ from strandline.engine.cases import settle_case
 from strandline.engine.claim import fence_holder, record_fence
 from strandline.engine.environment import Environment
 from strandline.engine.lineage import add_entry, definition_key, next_seq
-from strandline.engine.reading import UNWRITTEN_MAIN, find_view
+from strandline.engine.reading import UNWRITTEN_MAIN, find_view, read_view
 from strandline.engine.watching import watched
 from strandline.errors import InvalidInputError
 from strandline.limits import NAME_CHARS_MAX, VIEW_AUDIENCES_MAX, VIEWS_MAX
@@ -157,7 +157,36 @@ def _begin_anew(env: Environment, tx: Transaction, view: ViewHead) -> ViewHead:
         raise AssertionError("the pointer moved while the head was locked")
     _record(env, tx, moved)
     _close_cases(env, tx, moved)
+    _forget_runs(env, tx, moved)
     return moved
+
+
+def _forget_runs(env: Environment, tx: Transaction, view: ViewHead) -> None:
+    """Let the background begin anew with the view: how a run for other readers went is not these readers' to know, and
+    a worker that still goes on with one settles nothing (I21).
+    """
+    row = tx.due.get(view.name)
+    if row is None:
+        return
+    now = env.clock.now_us()
+    due_us = None if row.due_us is None else now
+    free = replace(
+        row,
+        due_us=due_us,
+        wanted_us=due_us,
+        runs=0,
+        worker=None,
+        lease_until_us=0,
+        fence=row.fence + 1,
+        outcome=None,
+        failure=None,
+        failure_text="",
+        case_id=None,
+    )
+    if row.watch is not None:
+        tokens = read_view(env, tx, view.name, budget=0).tail_tokens
+        free = replace(free, watch=replace(row.watch, tokens=tokens, tokens_after=0, fires_us=None))
+    tx.due.settle(free, fence=row.fence)
 
 
 def _record(env: Environment, tx: Transaction, view: ViewHead) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from strandline.codec import encode_text, storable
+from strandline.engine.cases import open_case
 from strandline.engine.compact import compact
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.flow import Verb
@@ -14,13 +15,15 @@ from strandline.engine.reading import find_view
 from strandline.engine.watching import watched_flow
 from strandline.errors import InvalidInputError, StrandlineError
 from strandline.limits import FAILURE_CHARS_MAX, NAME_CHARS_MAX, SWEEP_ROWS_MAX
-from strandline.model.case import CaseState
+from strandline.model.case import CaseKind, CaseState
 from strandline.model.due import DueCompaction, DueKey, DueResult, DueRun
 from strandline.model.outcome import CompactionOutcome
 from strandline.ports import AsyncSummarizer, Clock, Store, Summarizer, Transaction
 from strandline.ports.occurrences import DueRunTold
 from strandline.rules.queueing import Ending, busy_us, died_too_often, ending_by, ending_of, give_back, settle, take
 from strandline.rules.triggers import ran
+
+_DIED = "whoever ran it ended without a word, as often as it was begun (DUE_RUNS_MAX)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +67,7 @@ def run_due(env: Environment, order: DueOrder) -> Verb[DueRun]:
     if isinstance(taken, DueRun):
         if taken.result is DueResult.FAILED:
             view, result = order.key.view, taken.result.value
-            env.emit("due_run", DueRunTold(view=view, result=result, runs=taken.runs, case_id=None))
+            env.emit("due_run", DueRunTold(view=view, result=result, runs=taken.runs, case_id=taken.case_id))
         return taken
     outcome: CompactionOutcome | None = None
     try:
@@ -120,9 +123,20 @@ def _take(env: Environment, order: DueOrder) -> DueCompaction | DueRun:
             )
         given_up = died_too_often(row)
         if given_up is not None:
-            settled = settle(row, given_up, now)
+            case = open_case(
+                env, tx, CaseKind.DEAD_LETTER, view=view, reason=_DIED, subject=view.name, detail={"worker": row.worker}
+            )
+            ended = replace(settle(row, given_up, now), case_id=case.case_id)
+            settled = ran(ended, began=row.watch, tokens_after=None, now_us=now)
             tx.due.settle(settled, fence=row.fence)
-            return DueRun(key=key, result=given_up.result, reason=given_up.text, due_us=settled.due_us, runs=row.runs)
+            return DueRun(
+                key=key,
+                result=given_up.result,
+                reason=given_up.text,
+                due_us=settled.due_us,
+                runs=row.runs,
+                case_id=case.case_id,
+            )
         taken = take(row, order.worker, now)
         tx.due.settle(taken, fence=row.fence)
         return taken
