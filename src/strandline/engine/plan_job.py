@@ -85,7 +85,7 @@ class Order:
 
     def asked_for(self, form: Form) -> Order:
         """Return the order for a draft in a form."""
-        if form.last_resort and self.last_resort is not None:
+        if form.last_resort and self.last_resort is not None and not _same(self.summarizer, self.last_resort):
             return replace(self, summarizer=self.last_resort, deadline_s=None)
         return replace(self, halvings=form.halvings)
 
