@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strandline.limits import IMPORT_JSON_BYTES_MAX
-from strandline.transcripts.openai_records import list_of_messages
+from strandline.transcripts.conversations import list_at
+from strandline.transcripts.openai import OPENAI
 from strandline.transcripts.structure import Walk, skip_blank, value_end, values
 
 
@@ -43,7 +44,7 @@ def read_document(path: Path) -> Document | None:
 
 
 def _conversation(data: bytes, start: int, end: int) -> Document | None:
-    at = list_of_messages(data[start:end])
+    at = list_at(data[start:end], OPENAI.lists)
     return None if at is None else _cut(data, values(data, start + at + 1), "message")
 
 

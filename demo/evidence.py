@@ -13,6 +13,7 @@ from typing import Final
 import strandline
 from demo.facts import DroppedRow
 from strandline.engine.reading import read_log
+from strandline.rules.secrets import MARK
 
 RECALLS_MAX: Final = 3_000
 _ADDED_BY_THE_IMPORT: Final = {  # what no record of the file says
@@ -148,5 +149,5 @@ def _recalled(log: strandline.Workflow, ref: str, seq: int, texts: dict[int, str
 
 
 def _holds(text: str, ref: str) -> bool:
-    """A result that is JSON is shown as JSON, with its escapes."""
-    return ref in text or json.dumps(ref)[1:-1] in text
+    """A result that is JSON is shown as JSON, with its escapes; the mark of a secret stands for what an event holds."""
+    return ref in text or json.dumps(ref)[1:-1] in text or ref.startswith(MARK)

@@ -9,6 +9,7 @@ from demo.after import compact_again, prove, recover, recover_again, refuse
 from demo.before import compact_first, import_first, import_rest, kill, read_control
 from demo.choices import look_at
 from demo.facts import Step, Story
+from demo.model import compare_model
 from demo.run import Run, work_files
 
 
@@ -39,4 +40,6 @@ def tell(path: Path, out: Path, told: Callable[[Step], None]) -> Story:
         compact_again(run)
         recover_again(run)
     prove(run)
+    if compacted:
+        compare_model(run)
     return run.story

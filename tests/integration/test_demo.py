@@ -89,6 +89,10 @@ def test_the_report_says_what_the_main_job_promises(bundled: tuple[Path, subproc
         "180 of 180 say what the file says",
         "importing the file once more adds 0 events",
         "verify: 180 events, 0 problems",
+        "cut off at a length limit: malformed, in the end rejected; all events stay",
+        "with an approval that nobody gave: semantic, in the end",
+        "told what was wrong, it leaves the approval out: activated by attempt 2",
+        "facts in force stand word for word, whatever the model forgot",
     ):
         assert claim in said
 

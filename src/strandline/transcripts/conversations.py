@@ -81,7 +81,7 @@ class ConversationReader:
         Raises:
             ImportFormatError: it is damaged, and nothing is to be salvaged.
         """
-        start = None if line.stray or self._form.logs is None else _list_at(line.data, (self._form.logs,))
+        start = None if line.stray or self._form.logs is None else list_at(line.data, (self._form.logs,))
         if start is None:
             yield from self._record(line)
             return
@@ -98,7 +98,7 @@ class ConversationReader:
 
     def _record(self, line: Line) -> Iterator[TranscriptItem]:
         self._records += 1
-        start = None if line.stray else _list_at(line.data, self._form.lists)
+        start = None if line.stray else list_at(line.data, self._form.lists)
         self._tally.where = f"{'message' if start is None else 'conversation'} {self._records}" if line.part else ""
         try:
             self._check_shape(line, conversation=start is not None)
@@ -235,7 +235,7 @@ class ConversationReader:
         return NewEvent(kind=kind, body=body, envelope=envelope, actor=actor, key=self._keys.next(content))
 
 
-def _list_at(data: bytes, lists: tuple[bytes, ...]) -> int | None:
+def list_at(data: bytes, lists: tuple[bytes, ...]) -> int | None:
     """Return where the list of a conversation begins; None where the record is no conversation."""
     if not lists or data[(at := skip_blank(data, 0)) : at + 1] != b"{":
         return None
