@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from strandline.bench.quality import dependencies, needed, prefix, throughput, tokens, unaccounted, validators
+from strandline.bench.quality import (
+    constraints,
+    dependencies,
+    needed,
+    prefix,
+    throughput,
+    tokens,
+    unaccounted,
+    validators,
+)
 from strandline.bench.quality.row import Row
 
 Tell = Callable[[int, int], None]  # what is done, of how much
@@ -28,6 +37,10 @@ TABLE: Final = (
     Entry(ids=("tau_5", "tau_10", "tau_20"), measure=dependencies.measure),
     Entry(ids=("unaccounted",), measure=unaccounted.measure),
     Entry(ids=("prefix_stable", "prefix_compacted"), measure=prefix.measure),
+    Entry(
+        ids=("found", "found_real", "wrong_pins", "pin_precision", "constraints_50"),
+        measure=constraints.measure,
+    ),
     Entry(ids=("import_mb_s", "compact_mb_s"), measure=throughput.measure),
     Entry(ids=("validator_bad", "validator_verbatim", "validator_paraphrase"), measure=validators.measure),
     Entry(ids=tokens.IDS, measure=tokens.measure),
