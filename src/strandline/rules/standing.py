@@ -19,6 +19,10 @@ from strandline.rules.standing_words import FAMILIES, HEDGE, ONCE, RULE_HEADING
 from strandline.rules.user_prose import user_sentences
 
 _WORDS_MIN: Final = 2
+_BY_CUE: Final = {  # the numbers of the families that a cue may mean
+    cue: [number for number, family in enumerate(FAMILIES) if cue in family.cues]
+    for cue in dict.fromkeys(cue for family in FAMILIES for cue in family.cues)
+}
 
 
 def find_standing(text: str) -> tuple[Found, ...]:
@@ -52,9 +56,10 @@ def find_standing(text: str) -> tuple[Found, ...]:
 def binds(said: str) -> tuple[bool, bool]:
     """Tell of what a sentence demands whether it binds later turns: surely, or else perhaps."""
     folded = said.casefold()
-    cued = [family for family in FAMILIES if any(cue in folded for cue in family.cues)]
+    cued = {number for cue, numbers in _BY_CUE.items() if cue in folded for number in numbers}
     starts = sorted(set(_clause_starts(said))) if cued else ()
-    found = next((family for family in cued if family.states(said, starts)), None)  # sure families come first
+    families = (FAMILIES[number] for number in sorted(cued))  # sure ones come first
+    found = next((family for family in families if family.states(said, starts)), None)
     sure = found is not None and found.sure and not ONCE.search(said) and not HEDGE.search(said)
     return sure, found is not None and not sure
 
