@@ -43,32 +43,36 @@ _REMEMBER: Final = re.compile(
 )
 
 
-@dataclass(slots=True)
-class _Matter:
-    """What a statement is about."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Statement:
+    """A statement, taken apart once: it is held against every one before it."""
 
+    said: Said
     stems: frozenset[str]  # of the words that carry meaning, values aside
     values: frozenset[str]  # numbers, names and other words that another value may take the place of
+    all: frozenset[str]
+    shapes: tuple[str, ...]  # of the values
     negative: bool
-
-    @property
-    def all(self) -> frozenset[str]:
-        return self.stems | self.values
+    changes: bool  # it speaks of a change
+    beside: bool  # it says that something else goes on to hold
+    amount: bool
+    once: bool
+    gone: frozenset[str]  # what it takes the place of, where it says so
+    lifted: frozenset[str]  # what it speaks of as lifted
 
 
 @dataclass(slots=True)
-class _Stands:
-    said: Said
-    matter: _Matter
+class _Settled:
+    statement: _Statement
     found: FoundConstraint
 
 
 def resolve(statements: Sequence[Said]) -> list[FoundConstraint]:
     """Return what became of each constraint, in the order of the messages; what only lifts is none."""
-    settled: list[_Stands] = []
+    settled: list[_Settled] = []
     for said in statements:
-        matter = matter_of(said.text)
-        takes_place, only_lifts = _supersede(said, matter, settled)
+        new = _take_apart(said)
+        takes_place, only_lifts = _supersede(new, settled)
         binds = (said.sure or said.perhaps) and not only_lifts
         if binds or takes_place:
             found = FoundConstraint(
@@ -79,33 +83,61 @@ def resolve(statements: Sequence[Said]) -> list[FoundConstraint]:
                 state=FoundState.STANDING,
                 audience=said.audience,
             )
-            settled.append(_Stands(said, matter, found))
+            settled.append(_Settled(new, found))
     return [one.found for one in settled]
 
 
-def _supersede(said: Said, matter: _Matter, settled: Iterable[_Stands]) -> tuple[bool, bool]:
+def _supersede(new: _Statement, settled: Iterable[_Settled]) -> tuple[bool, bool]:
     """Let a statement end those before it; return whether it stands in the place of one, or beside one, itself; and
     whether it says no more than that one is lifted.
     """
     takes_place = only_lifts = False
     for one in settled:
-        if one.found.state is not FoundState.STANDING or one.found.audience != said.audience:
+        old, found = one.statement, one.found
+        if new.all.isdisjoint(old.all) or found.state is not FoundState.STANDING:
             continue
-        if one.said.seq == said.seq and one.said.text == said.text:
+        if found.audience != new.said.audience:
             continue
-        lifted = _lifts(said, one.matter) if said.lifts else None
+        lifted = _lifts(new, old)
         if lifted:
-            one.found = replace(one.found, state=FoundState.LIFTED, by=said.name)
-            only_lifts = only_lifts or matter.all <= one.matter.all
-        elif _replaces(said, matter, one.matter):
-            one.found = replace(one.found, state=FoundState.REPLACED, by=said.name)
-            takes_place = takes_place or one.found.sure
+            one.found = replace(found, state=FoundState.LIFTED, by=new.said.name)
+            only_lifts = only_lifts or new.all <= old.all
+        elif _replaces(new, old):
+            one.found = replace(found, state=FoundState.REPLACED, by=new.said.name)
+            takes_place = takes_place or found.sure
         takes_place = takes_place or lifted is False
     return takes_place, only_lifts
 
 
-def matter_of(text: str) -> _Matter:
-    """Return what a statement is about."""
+# ---------------------------------------------------------------------------------------------- one statement
+
+
+def _take_apart(said: Said) -> _Statement:
+    text = said.text
+    stems, values = _matter_of(text)
+    swapped, lift = SWAPPED.search(text), LIFTS.search(text) if said.lifts else None
+    return _Statement(
+        said=said,
+        stems=stems,
+        values=values,
+        all=stems | values,
+        shapes=_shapes(values),
+        negative=len(_NEGATIVE.findall(_REMEMBER.sub(" ", text))) % 2 == 1,
+        changes=CHANGES.search(text) is not None,
+        beside=BESIDE.search(text) is not None,
+        amount=AMOUNT.search(text) is not None,
+        once=ONCE.search(text) is not None,
+        gone=frozenset().union(*_matter_of(swapped["old"])) if swapped else frozenset(),
+        lifted=(
+            frozenset().union(*_matter_of(_clause(text, lift.start())))
+            if lift and not NO_LIFT.search(text)
+            else frozenset()
+        ),
+    )
+
+
+def _matter_of(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return what a text is about: the stems of its words, and the values among them."""
     stems, values = set(), set()
     for found in _WORD.finditer(text):
         word = found[0]
@@ -118,67 +150,13 @@ def matter_of(text: str) -> _Matter:
             values.add(folded)
         else:
             stems.add(stem(stem(folded)))  # answering, answer
-    plain = _REMEMBER.sub(" ", text)
-    return _Matter(frozenset(stems), frozenset(values), len(_NEGATIVE.findall(plain)) % 2 == 1)
+    return frozenset(stems), frozenset(values)
 
 
-def _replaces(said: Said, new: _Matter, old: _Matter) -> bool:
-    """Tell whether a statement says something else of what an earlier one is about, or says it again."""
-    if not new.all & old.all:
-        return False
-    changes = CHANGES.search(said.text) is not None
-    if new.negative != old.negative:
-        return (said.sure or (said.perhaps and changes)) and _likeness(new.all, old.all) >= _SAME
-    if new.all == old.all:
-        return said.sure
-    if changes and _swapped(said, new, old):
-        return True
-    if BESIDE.search(said.text):
-        return False
-    return _other_value(said, new, old) if changes else said.sure and _other_amount(said, new, old)
-
-
-def _other_amount(said: Said, new: _Matter, old: _Matter) -> bool:
-    """Tell whether a statement gives another amount for the same; another number may name another thing."""
-    if new.values == old.values or _shapes(new.values) != _shapes(old.values) or not AMOUNT.search(said.text):
-        return False
-    return bool(old.stems) and _likeness(new.stems, old.stems) >= _SAME
-
-
-def _other_value(said: Said, new: _Matter, old: _Matter) -> bool:
-    """Tell whether a statement that speaks of a change gives another value for the same, also in fewer words."""
-    if new.values == old.values or _shapes(new.values) != _shapes(old.values):
-        return False
-    if new.negative and not AMOUNT.search(said.text):
-        return False  # not to touch one thing does not permit to touch another
-    alike = bool(old.stems) and _likeness(new.stems, old.stems) >= _SAME
-    numbers = any(value[:1] in "$€£" or value[:1].isdigit() for value in new.values)
-    fewer = new.stems <= old.stems and bool(new.stems if numbers else new.values & old.values)
-    return alike or fewer
-
-
-def _swapped(said: Said, new: _Matter, old: _Matter) -> bool:
-    """Tell whether a statement says what it takes the place of, and that is what the earlier one demands."""
-    swapped = SWAPPED.search(said.text)
-    if swapped is None:
-        return False
-    gone = matter_of(swapped["old"]).all
-    return bool(gone) and gone <= old.all and bool((new.all - gone) & old.all) and len(old.all - new.all) <= 1
-
-
-def _lifts(said: Said, old: _Matter) -> bool | None:
-    """Tell whether a statement lifts an earlier one: False, a part of it or for once, so that both stand; None, no."""
-    cue = LIFTS.search(said.text)
-    if cue is None or NO_LIFT.search(said.text):
-        return None
-    named = matter_of(_clause(said.text, cue.start())).all
-    common = named & old.all
-    if not common or (len(common) < 2 and len(old.all) > 1 and len(named) > 1):
-        return None
-    other_scope = named - old.all and old.all - named  # staging, production
-    if len(common) >= _MOST * len(old.all) and not other_scope:
-        return ONCE.search(said.text) is None
-    return False if len(common) >= 2 and len(common) >= _MOST * len(named) else None
+def _shapes(values: Iterable[str]) -> tuple[str, ...]:
+    """Return the shapes of values, in any order: `$500` and `$1,200` have one shape, `8am` and `$8` two."""
+    shapes = (re.sub(r"\d[\d.,:]*", "9", value) for value in values)
+    return tuple(sorted("name" if shape.isalpha() else shape for shape in shapes))
 
 
 def _clause(text: str, at: int) -> str:
@@ -187,11 +165,53 @@ def _clause(text: str, at: int) -> str:
     return next(text[start:end] for start, end in pairwise(cuts) if start <= at <= end)
 
 
+# ---------------------------------------------------------------------------------------------- two statements
+
+
+def _replaces(new: _Statement, old: _Statement) -> bool:
+    """Tell whether a statement says something else of what an earlier one is about, or says it again."""
+    sure = new.said.sure
+    if new.negative != old.negative:
+        return (sure or (new.said.perhaps and new.changes)) and _likeness(new.all, old.all) >= _SAME
+    if new.all == old.all:
+        return sure
+    if new.changes and _swapped(new, old):
+        return True
+    if new.beside or new.values == old.values or new.shapes != old.shapes:
+        return False
+    return _other_value(new, old) if new.changes else sure and new.amount and _same_matter(new, old)
+
+
+def _same_matter(new: _Statement, old: _Statement) -> bool:
+    return bool(old.stems) and _likeness(new.stems, old.stems) >= _SAME
+
+
+def _other_value(new: _Statement, old: _Statement) -> bool:
+    """Tell whether a statement that speaks of a change gives another value for the same, also in fewer words."""
+    if new.negative and not new.amount:
+        return False  # not to touch one thing does not permit to touch another
+    numbers = any(value[:1] in "$€£" or value[:1].isdigit() for value in new.values)
+    fewer = new.stems <= old.stems and bool(new.stems if numbers else new.values & old.values)
+    return fewer or _same_matter(new, old)
+
+
+def _swapped(new: _Statement, old: _Statement) -> bool:
+    """Tell whether a statement says what it takes the place of, and that is what the earlier one demands."""
+    names_it = bool(new.gone) and new.gone <= old.all
+    return names_it and bool((new.all - new.gone) & old.all) and len(old.all - new.all) <= 1
+
+
+def _lifts(new: _Statement, old: _Statement) -> bool | None:
+    """Tell whether a statement lifts an earlier one: False, a part of it or for once, so that both stand; None, no."""
+    named = new.lifted
+    common = named & old.all
+    if not common or (len(common) < 2 and len(old.all) > 1 and len(named) > 1):
+        return None
+    other_scope = named - old.all and old.all - named  # staging, production
+    if len(common) >= _MOST * len(old.all) and not other_scope:
+        return not new.once
+    return False if len(common) >= 2 and len(common) >= _MOST * len(named) else None
+
+
 def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one | other else 1.0
-
-
-def _shapes(values: Iterable[str]) -> list[str]:
-    """Return the shapes of values, in any order: `$500` and `$1,200` have one shape, `8am` and `$8` two."""
-    shapes = (re.sub(r"\d[\d.,:]*", "9", value) for value in values)
-    return sorted("name" if shape.isalpha() else shape for shape in shapes)
