@@ -178,6 +178,16 @@ def test_many_are_cut_by_their_share_and_counted(wf):
     assert "older found constraints stand in the log only" in text
 
 
+@pytest.mark.parametrize("budget", range(64, 400, 16))
+def test_a_small_budget_is_never_exceeded_by_them_nor_by_the_line_that_counts_them(wf, budget):
+    """Where not one fits, none is spoken of; `found_constraints` has them all."""
+    wf.append([SAY("user", f"Never touch the module number {n} of the payment service.") for n in range(9)])
+    work(wf, 40)
+    text = anchors(wf, budget)
+    assert text == "" or ("[event 9]" in text and "older found constraints stand in the log only" in text)
+    assert len(wf.found_constraints()) == 9
+
+
 def test_a_draft_that_writes_one_is_refused(wf):
     """I10: only we write anchors."""
     wf.append(SAY("user", "hello"))

@@ -285,6 +285,7 @@ class _AnchorMeter:
         self._cost = cost
         self._found_most = found_most
         self._found = 0  # tokens of all that were found; those that exceed `found_most` are no anchors
+        self._fitting = 0  # how many of them do not exceed it alone; without one there are none
         self._costs: dict[FactKey, int] = {}
         self._unknown: dict[FactKey, tuple[int, int]] = {}  # calls of unknown outcome: seq, cost
         self._total = 0
@@ -296,14 +297,14 @@ class _AnchorMeter:
         if self._newest is None:
             newest = nlargest(UNKNOWN_CALL_ANCHORS_MAX, self._unknown.values())  # by the seq of the call
             self._newest = sum(cost for _, cost in newest)
-        return self._total + self._newest + min(self._found, self._found_most)
+        return self._total + self._newest + (min(self._found, self._found_most) if self._fitting else 0)
 
     def begin(self, facts: Iterable[Fact]) -> None:
         """Count facts that hold from now on."""
         for fact in facts:
             if fact.key.kind is not FactKind.CALL:
                 self._costs[fact.key] = self._cost(fact)
-                self._add(fact.key, self._costs[fact.key])
+                self._add(fact.key, self._costs[fact.key], 1)
             elif fact.state is FactState.UNKNOWN:
                 self._unknown[fact.key] = (fact.source_seq, self._cost(fact))
                 self._newest = None
@@ -311,15 +312,17 @@ class _AnchorMeter:
     def end(self, facts: Iterable[Fact]) -> None:
         """Leave facts out that hold no longer."""
         for fact in facts:
-            self._add(fact.key, -self._costs.pop(fact.key, 0))
+            if fact.key in self._costs:
+                self._add(fact.key, self._costs.pop(fact.key), -1)
             if self._unknown.pop(fact.key, None) is not None:
                 self._newest = None
 
-    def _add(self, key: FactKey, tokens: int) -> None:
+    def _add(self, key: FactKey, tokens: int, sign: int) -> None:
         if key.kind is FactKind.FOUND:
-            self._found += tokens
+            self._found += sign * tokens
+            self._fitting += sign * (tokens <= self._found_most)
         else:
-            self._total += tokens
+            self._total += sign * tokens
 
 
 class _Facts:

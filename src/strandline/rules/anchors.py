@@ -70,10 +70,12 @@ def found_anchors(
     """Return the anchors of found constraints that stand and are sure, as many of the newest as fit; and how many don't
     fit.
 
-    They are no mandatory facts, for nobody declared them: the budget cuts them where it would refuse.
+    They are no mandatory facts, for nobody declared them: the budget cuts them where it would refuse. It also holds the
+    line that counts those that don't fit; where it holds no anchor beside that line, nothing is carried or counted.
     """
     pinned = [one for one in found if one.sure and one.state is FoundState.STANDING]
     chosen: list[Anchor] = []
+    rooms: list[int] = []  # what is left after each
     for one in reversed(pinned):
         key = FactKey(kind=FactKind.FOUND, subject=one.name, holder="" if one.audience == EVERYONE else one.audience)
         anchor = Anchor(key=key, state=FactState.STANDING, seq=one.seq, text=one.text)
@@ -81,7 +83,11 @@ def found_anchors(
         if budget_tokens < 0:
             break
         chosen.append(anchor)
-    return chosen[::-1], len(pinned) - len(chosen)
+        rooms.append(budget_tokens)
+    while chosen and len(chosen) < len(pinned) and count(_left_out(len(pinned) - len(chosen)) + "\n") > rooms[-1]:
+        chosen.pop()
+        rooms.pop()
+    return chosen[::-1], len(pinned) - len(chosen) if chosen else 0
 
 
 def render_perhaps(found: Sequence[FoundConstraint], budget_tokens: int, count: Callable[[str], int]) -> str:
@@ -131,12 +137,17 @@ def _flat(text: str) -> str:
 
 def render_anchors(anchors: Sequence[Anchor], found_left_out: int = 0) -> str:
     """Write the anchors as text, one a line; "" where there is none. Found constraints that don't fit are counted."""
-    if not anchors and not found_left_out:
+    if not anchors:
         return ""
     lines = [ANCHORS_HEADING, *(anchor_line(anchor) for anchor in anchors)]
     if found_left_out:
-        lines.append(f"- {found_left_out} older found constraints stand in the log only")
+        lines.append(_left_out(found_left_out))
     return "\n".join(lines)
+
+
+def _left_out(number: int) -> str:
+    """Say how many found constraints were left out."""
+    return f"- {number} older found constraints stand in the log only"
 
 
 def anchor_line(anchor: Anchor) -> str:
