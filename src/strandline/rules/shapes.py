@@ -21,9 +21,6 @@ HEADING: Final = re.compile(r"[A-Z][A-Z _-]{1,30}: ")
 SENTENCE_GAP: Final = re.compile(r"(?<=[^\W_]{2}[.!?])[ \t]+(?=[\"'(\[`*]*[^\W\da-z_])|(?<=[。！？])")
 """What stands between two sentences of a line."""
 
-LINKS: Final = word_set("is are was were be has have had at to belongs")
-"""Words by which a statement says what something is."""
-
 _TOKEN = re.compile(r"[$€£]?\w(?:[\w./:@%+'’-]*[\w%])?|[.!?:]+(?=\s)")
 _HEX = re.compile(r"(?=.*\d)[0-9a-f]{7,40}")
 _RUNS = ((re.compile(r"[A-Z]+"), "A"), (re.compile(r"[a-z]+"), "a"), (re.compile(r"\d+"), "9"))
@@ -39,8 +36,11 @@ _UNSURE = word_set(
     "if maybe perhaps might could would suppose propose proposed proposal consider considering option possibly"
     " probably think guess unless whether"
 )
+_LINKS = word_set("is are was were be has have had at to belongs")  # by which a statement says what something is
+_IS = word_set("is are was were")
 _BESIDE = word_set("also another second additional additionally besides")
 _SINGLE = word_set("next current currently status progress state")
+_RULES = word_set("never always must only not no keep requires don't")
 _NOT = word_set("not no isn't wasn't never")
 _LIGHT = STOPWORDS | word_set(
     "never always ever must only new current currently old previous instead update updated user please want wants keep"
@@ -86,6 +86,16 @@ class Statement(NamedTuple):
         )
 
     @property
+    def states(self) -> bool:
+        """It says that something is so: no request, no story."""
+        return not self.said.isdisjoint(_IS) and self.said.isdisjoint(_UNSURE)
+
+    @property
+    def rules(self) -> bool:
+        """It says what is to be, or not to be, from now on."""
+        return not self.said.isdisjoint(_RULES)
+
+    @property
     def single(self) -> frozenset[str]:
         """Its words for what there is only one of: what is next, what is current."""
         return _SINGLE & self.said
@@ -94,13 +104,13 @@ class Statement(NamedTuple):
     def tells(self) -> bool:
         """Its first value is what it says of something: "the cap is 3", not "step 3 is done"."""
         at = self._first_value()
-        return at > 0 and not LINKS.isdisjoint(self.words[:at])
+        return at > 0 and not _LINKS.isdisjoint(self.words[:at])
 
     @property
     def names(self) -> bool:
         """Its first value is what it speaks of: "step 3 is done"."""
         at = self._first_value()
-        return at >= 0 and not self.tells and not LINKS.isdisjoint(self.words[at + 1 : at + 3])
+        return at >= 0 and not self.tells and not _LINKS.isdisjoint(self.words[at + 1 : at + 3])
 
     def _first_value(self) -> int:
         shapes = self.shapes

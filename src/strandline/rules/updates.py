@@ -26,7 +26,7 @@ from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
 from strandline.model.event import EventKind, Role, SourceEvent
-from strandline.rules.shapes import HEADING, LINKS, SENTENCE_GAP, STATEMENT_CHARS_MAX, Statement, read_statement
+from strandline.rules.shapes import HEADING, SENTENCE_GAP, STATEMENT_CHARS_MAX, Statement, read_statement
 from strandline.rules.verbatim import stands_verbatim
 
 STATEMENTS_MAX: Final = 2_000  # the newest are compared; older ones stand
@@ -80,15 +80,25 @@ class Changes(NamedTuple):
         return any(one.start <= start and end <= one.end for one in self.stale.get(seq, ()))
 
 
-def changes(events: Sequence[SourceEvent]) -> Changes:
-    """Find what later events replace: statements of users and notes by their words, keyed events by their subject."""
+def changes(events: Sequence[SourceEvent], *, fold: bool = False) -> Changes:
+    """Find what later events replace: statements of users and notes by their words, keyed events by their subject.
+
+    Args:
+        events: in log order.
+        fold: let a rule replace one that is like it but for what it is about; both may hold ("Never send X", "Never
+            send Y"), so this is for whoever has no room for both and knows it.
+    """
     said = [*deque(_said(events), maxlen=STATEMENTS_MAX)]
     stale: dict[int, list[Stretch]] = defaultdict(list)
     replaces: dict[int, int] = {}
-    for index, last in updates([(stretch.seq, statement) for stretch, statement in said]).items():
-        stretch = said[index][0]
-        stale[stretch.seq].append(stretch)
+    for index, last in updates([(stretch.seq, statement) for stretch, statement in said], fold=fold).items():
+        stretch, later = said[index][0], said[last][1]
         replaces[said[last][0].seq] = stretch.seq
+        stale[stretch.seq].append(stretch)
+        for following, statement in said[index + 1 : index + 1 + MESSAGE_LINES_MAX]:
+            if following.seq != stretch.seq or not _told_again(statement, later):
+                break
+            stale[stretch.seq].append(following)
     newest: dict[tuple[EventKind, str], SourceEvent] = {}
     for event in events:
         if event.kind in KEYED_KINDS and event.subject:
@@ -114,18 +124,19 @@ def stale_references(events: Sequence[SourceEvent]) -> set[str]:
     return stale
 
 
-def updates(statements: Sequence[tuple[int, Statement]]) -> dict[int, int]:
+def updates(statements: Sequence[tuple[int, Statement]], *, fold: bool = False) -> dict[int, int]:
     """Return, for each statement that a later one replaces, the index of the later one.
 
     Args:
         statements: with the number of its event before each, in log order.
+        fold: as of `changes`.
     """
     read = [statement for _, statement in statements]
     weights = _weights(read)
     before: dict[int, tuple[float, int]] = {}  # the best match of a statement among the earlier ones
     after: dict[int, tuple[float, int]] = {}
     for first, second in _pairs(read):
-        if statements[first][0] == statements[second][0] or not _replaces(read[second], read[first]):
+        if statements[first][0] == statements[second][0] or not _replaces(read[second], read[first], fold):
             continue
         score = _score(read[first], read[second], weights)
         if score >= OVERLAP_MIN or not read[first].values:
@@ -191,11 +202,17 @@ def _score(first: Statement, second: Statement, weights: Mapping[str, float]) ->
     return shared / least if least else 0.0
 
 
-def _replaces(later: Statement, earlier: Statement) -> bool:
+def _told_again(sentence: Statement, later: Statement) -> bool:
+    """Tell whether a sentence behind a replaced one says what the later statement says too."""
+    return not sentence.values and 2 * len(sentence.stems & later.stems) >= len(sentence.stems)
+
+
+def _replaces(later: Statement, earlier: Statement, fold: bool) -> bool:
     """Tell whether the later statement may take the place of the earlier one, whatever they share."""
-    if earlier.text == later.text or not later.stands_alone:
+    if earlier.text == later.text or not later.stands_alone or not _announced(later, earlier):
         return False
-    if not (_announced(later, earlier) and _answers(later, earlier)) or _scopes_differ(later, earlier):
+    folded = fold and not earlier.values and not later.values and earlier.rules and later.rules
+    if not (folded or _answers(later, earlier)) or _scopes_differ(later, earlier):
         return False
     return not (earlier.values and (_differently_modified(earlier, later) or _exchanged(earlier, later)))
 
@@ -204,7 +221,7 @@ def _announced(later: Statement, earlier: Statement) -> bool:
     """Tell whether something says that the later one speaks of the same thing anew."""
     if earlier.head and later.head:
         return earlier.head == later.head
-    return (later.news or earlier.words == later.words) and not LINKS.isdisjoint(earlier.words)
+    return earlier.states and (later.news or earlier.words == later.words)
 
 
 def _answers(later: Statement, earlier: Statement) -> bool:

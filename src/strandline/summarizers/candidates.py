@@ -140,11 +140,13 @@ def _voice_value(voice: str) -> float:
 # ---------------------------------------------------------------------------------------------- events
 
 
-def event_quotes(request: SummaryRequest, sources: list[Source]) -> tuple[list[Quote], list[Quote]]:
+def event_quotes(
+    request: SummaryRequest, sources: list[Source], *, fold: bool = False
+) -> tuple[list[Quote], list[Quote]]:
     """Add the events to the sources, and return the quotes of what users said, and those of everything else."""
     events = request.events
     offset = len(sources)
-    changed = changes(events)
+    changed = changes(events, fold=fold)
     reader = _Reader(request.anchors, changed)
     said = Counter(line.strip() for event in events if _is_user(event) for line in event.text.splitlines())
     sources += [Source("")] * len(events)

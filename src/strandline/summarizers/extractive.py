@@ -28,17 +28,26 @@ MISSES_MAX: Final = 64  # quotes in a row that don't fit before the draft counts
 
 
 class ExtractiveSummarizer:
-    """Selects and quotes. Deterministic to the byte; never over the budget, as the request's counter counts it."""
+    """Selects and quotes. Deterministic to the byte; never over the budget, as the request's counter counts it.
+
+    Args:
+        fold_rules: of rules that are alike but for what they are about ("Never send X", "Never send Y") quote only the
+            newest, with the number of the older one. Both may hold, so this is for budgets of a few hundred tokens,
+            where there is no room for both.
+    """
 
     name: str = "extractive"
-    version: str = "2"
     window_tokens: int | None = EXTRACTIVE_WINDOW_TOKENS
+
+    def __init__(self, *, fold_rules: bool = False) -> None:
+        self.version = "2, rules folded" if fold_rules else "2"
+        self._fold_rules = fold_rules
 
     def summarize(self, request: SummaryRequest) -> Draft:
         """Return the draft. Where no line fits it says so; where that does not fit either, it is empty."""
         draft = _Drafting(request.budget_tokens, request.counter.count)
         prior = [prior_quotes(text, draft.sources) for text in request.prior]
-        spoken, others = event_quotes(request, draft.sources)
+        spoken, others = event_quotes(request, draft.sources, fold=self._fold_rules)
         prior_tokens = int(request.budget_tokens * _prior_share(request))
         sizes = [len(text) for text in request.prior]
         for quotes, size in zip(prior, sizes, strict=True):
@@ -94,6 +103,7 @@ class _Drafting:
 
     def refill(self, quotes: Iterable[Quote]) -> None:
         """Pick more while the draft as it is written leaves room: lines counted alone come to more than together."""
+        """Pick more into what the draft leaves as it is written: lines counted alone come to more than together."""
         waiting = sorted(quotes)
         for _ in range(REFILLS_MAX):
             text = self.text()

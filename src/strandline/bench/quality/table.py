@@ -7,16 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from strandline.bench.quality import (
-    constraints,
-    dependencies,
-    needed,
-    prefix,
-    throughput,
-    tokens,
-    unaccounted,
-    validators,
-)
+from strandline.bench.quality import constraints, dependencies, kit, needed, prefix, throughput, tokens, unaccounted, validators
 from strandline.bench.quality.row import Row
 
 Tell = Callable[[int, int], None]  # what is done, of how much
@@ -40,6 +31,9 @@ TABLE: Final = (
     Entry(
         ids=("found", "found_real", "wrong_pins", "pin_precision", "constraints_50"),
         measure=constraints.measure,
+    Entry(
+        ids=("kit_10", "kit_20", "kit_30", "kit_latest", "kit_latest_10", "kit_stale", "kit_stale_keyed"),
+        measure=kit.measure,
     ),
     Entry(ids=("import_mb_s", "compact_mb_s"), measure=throughput.measure),
     Entry(ids=("validator_bad", "validator_verbatim", "validator_paraphrase"), measure=validators.measure),
