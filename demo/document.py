@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from strandline.limits import IMPORT_JSON_BYTES_MAX
 from strandline.transcripts.conversations import list_at
+from strandline.transcripts.forms import FORMS
 from strandline.transcripts.openai import OPENAI
 from strandline.transcripts.structure import Walk, skip_blank, value_end, values
+
+_LOGS: Final = tuple(form.logs for form in FORMS.values() if form.logs is not None)
+_LISTS: Final = tuple(dict.fromkeys(name for form in FORMS.values() for name in form.lists))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,11 @@ def read_document(path: Path) -> Document | None:
 def _conversation(data: bytes, start: int, end: int) -> Document | None:
     at = list_at(data[start:end], OPENAI.lists)
     return None if at is None else _cut(data, values(data, start + at + 1), "message")
+    for names, part in ((_LOGS, "conversation"), (_LISTS, "message")):
+        at = list_at(data[start:end], names)
+        if at is not None:
+            return _cut(data, values(data, start + at + 1), part)
+    return None
 
 
 def _cut(data: bytes, walk: Walk, part: str) -> Document | None:

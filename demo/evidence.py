@@ -19,8 +19,9 @@ RECALLS_MAX: Final = 3_000
 _ADDED_BY_THE_IMPORT: Final = {  # what no record of the file says
     "jsonl": (),
     "claude_code": ("abandoned",),  # a restarted session closes its open calls
-    "openai": ("abandoned", "note"),  # as does the next conversation, which a note opens
 }
+_OF_A_CONVERSATION: Final = ("abandoned", "note")  # as does the next conversation, which a note opens
+_PLUMBING: Final = ("type", "id", "name", "tool_use_id")  # of a block: what the import may have made
 _SAID_FIRST: Final = ("system", "reasoning_content", "content", "audio", "refusal")  # in whatever order they stand
 _PAYLOADS: Final = ("text", "input", "content")
 
@@ -48,9 +49,9 @@ def log_digest(db: strandline.Strandline, workflow: str) -> tuple[int, str]:
 
 def bodies_found_in_file(db: strandline.Strandline, workflow: str, path: Path, format_: str) -> tuple[int, int]:
     """Look for each event of the log in the file, without Strandline's parser. Return found and looked for."""
-    added = _ADDED_BY_THE_IMPORT[format_]
+    added = _ADDED_BY_THE_IMPORT.get(format_, _OF_A_CONVERSATION)
     bodies = [body for kind, _, body in stored_events(db, workflow) if kind not in added]
-    look = {"jsonl": _decoded_alike, "claude_code": _verbatim, "openai": _among_values}[format_]
+    look = {"jsonl": _decoded_alike, "claude_code": _verbatim, "openai": _among_values}.get(format_, _of_its_texts)
     return look(bodies, path), len(bodies)
 
 
@@ -65,14 +66,40 @@ def _verbatim(bodies: list[bytes], path: Path) -> int:
     return found
 
 
-def _among_values(bodies: list[bytes], path: Path) -> int:
-    """OpenAI messages: what a body says is a value of the file, and stands behind what the body before it says."""
+def _of_its_texts(bodies: list[bytes], path: Path) -> int:
+    """Sessions of other tools: each text in a body is a text of the file, or of JSON that a text of the file spells."""
+    texts = set(_texts(_records(path)))
+    found = 0
+    for body in bodies:
+        said = json.loads(body)
+        if isinstance(said, dict):
+            said = [value for name, value in said.items() if name not in _PLUMBING]
+        found += all(text in texts for text in _texts(said))
+    return found
+
+
+def _texts(value: object) -> Iterator[str]:
+    for inner in _values(value):
+        if isinstance(inner, str):
+            yield inner
+            if inner.lstrip().startswith("{"):
+                try:
+                    yield from _texts(json.loads(inner))
+                except ValueError:
+                    continue
+
+
+def _records(path: Path) -> list[object]:
     text = path.read_text(encoding="utf-8-sig")
     try:
-        records = [json.loads(text)]
+        return [json.loads(text)]
     except ValueError:
-        records = [json.loads(line) for line in text.splitlines() if line.strip()]
-    values = _values(records)
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def _among_values(bodies: list[bytes], path: Path) -> int:
+    """OpenAI messages: what a body says is a value of the file, and stands behind what the body before it says."""
+    values = _values(_records(path))
     found = 0
     for body in bodies:
         said = json.loads(body)
@@ -116,6 +143,8 @@ def _says(body: bytes, record: dict[str, object]) -> bool:
         block = json.loads(body)
     except ValueError:
         block = body.decode(errors="replace")
+    if "body" in record or "spelled" in record:  # the exact form
+        return bool(block == (json.loads(str(record["spelled"])) if "spelled" in record else record["body"]))
     values = list(block.values()) if isinstance(block, dict) else [block, body.decode(errors="replace")]
     payloads = [record[name] for name in _PAYLOADS if record.get(name) is not None]
     return all(payload in values for payload in payloads)

@@ -237,6 +237,7 @@ class ConversationReader:
 
 def list_at(data: bytes, lists: tuple[bytes, ...]) -> int | None:
     """Return where the list of a conversation begins; None where the record is no conversation."""
+    """Return where the list of a conversation begins, by the names it may have; None: the record is no conversation."""
     if not lists or data[(at := skip_blank(data, 0)) : at + 1] != b"{":
         return None
     places = (member(data, name) for name in lists)
