@@ -353,3 +353,33 @@ def test_an_event_loop_exports_too(tmp_path: pathlib.Path) -> None:
             return [line async for line in workflow.export()]
 
     assert len(asyncio.run(lines())) == 300
+
+
+# ---------------------------------------------------------------------------------------------- what was erased
+
+
+def test_of_what_was_erased_only_its_place_is_told(tmp_path: pathlib.Path) -> None:
+    """C31: no byte of it is in any format; a grant that was erased is none in the log that reads the export."""
+    with strandline.open(":memory:") as db:
+        workflow = db.tenant("acme").workflow("w")
+        workflow.append(
+            [
+                strandline.message("user", "I am Ada Quill.", actor="ada"),
+                strandline.tool_call("c1", "look_up", {"name": "Ada Quill"}),
+                strandline.tool_result("c1", {"found": "Ada Quill"}),
+                strandline.approval("parcel", "Ada Quill agrees.", granter="desk"),
+                strandline.artifact("letter", "letter-77", "to Ada Quill"),
+                strandline.note("The parcel was sent."),
+            ]
+        )
+        workflow.erase(person="Ada Quill", by="desk", why="request 12")
+        for form in FORMATS:
+            lines = list(workflow.export(form))
+            assert b"Quill" not in b"".join(lines)
+            assert b"letter-77" not in b"".join(lines)
+            again = through(db, tmp_path / "log.jsonl", f"again-{form}", lines)
+            assert [event.text for event in again.events()].count("The parcel was sent.") == (form == "strandline")
+            assert db.verify().problems == ()
+        read = db.tenant("acme").workflow("again-strandline").events()
+        assert [event.kind for event in read] == ["message", "tool_call", "tool_result", "note", "note", "note"]
+        assert read[0].text == "[erased]"
