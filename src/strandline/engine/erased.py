@@ -27,6 +27,7 @@ class ErasedTransaction:
         self.permits = tx.permits
         self.readers = tx.readers
         self.due = tx.due
+        self.cooldowns = tx.cooldowns
         self.relative = tx.relative
 
 

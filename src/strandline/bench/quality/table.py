@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from strandline.bench.quality import constraints, dependencies, kit, needed, prefix, throughput, tokens, unaccounted, validators
+from strandline.bench.quality import (
+    constraints,
+    dependencies,
+    kit,
+    needed,
+    prefix,
+    throughput,
+    tokens,
+    unaccounted,
+    validators,
+)
 from strandline.bench.quality.row import Row
 
 Tell = Callable[[int, int], None]  # what is done, of how much
@@ -26,18 +36,19 @@ class Entry:
 TABLE: Final = (
     Entry(ids=("needed_later", "needed_names"), measure=needed.measure),
     Entry(ids=("tau_5", "tau_10", "tau_20"), measure=dependencies.measure),
-    Entry(ids=("unaccounted",), measure=unaccounted.measure),
-    Entry(ids=("prefix_stable", "prefix_compacted"), measure=prefix.measure),
     Entry(
-        ids=("found", "found_real", "wrong_pins", "pin_precision", "constraints_50"),
+        ids=("constraints_50", "found", "found_real", "wrong_pins", "pin_precision"),
         measure=constraints.measure,
+    ),
     Entry(
         ids=("kit_10", "kit_20", "kit_30", "kit_latest", "kit_latest_10", "kit_stale", "kit_stale_keyed"),
         measure=kit.measure,
     ),
-    Entry(ids=("import_mb_s", "compact_mb_s"), measure=throughput.measure),
+    Entry(ids=("unaccounted",), measure=unaccounted.measure),
     Entry(ids=("validator_bad", "validator_verbatim", "validator_paraphrase"), measure=validators.measure),
+    Entry(ids=("prefix_stable", "prefix_compacted"), measure=prefix.measure),
     Entry(ids=tokens.IDS, measure=tokens.measure),
+    Entry(ids=("import_mb_s", "compact_mb_s"), measure=throughput.measure),
 )
 
 IDS: Final = tuple(name for entry in TABLE for name in entry.ids)
