@@ -21,6 +21,7 @@ class HalfwaySummarizer(ExtractiveSummarizer):
     """The default summarizer, so that the job is the one that a later attempt finds; but it never gets to the end."""
 
     def __init__(self, marker: str, draft_file: Path) -> None:
+        super().__init__()
         self._marker = marker
         self._draft_file = draft_file
 

@@ -45,12 +45,6 @@ TABLE: Final = (
         measure=kit.measure,
     ),
     Entry(ids=("unaccounted",), measure=unaccounted.measure),
-    Entry(ids=("prefix_stable", "prefix_compacted"), measure=prefix.measure),
-    Entry(
-        ids=("found", "found_real", "wrong_pins", "pin_precision", "constraints_50"),
-        measure=constraints.measure,
-    ),
-    Entry(ids=("import_mb_s", "compact_mb_s"), measure=throughput.measure),
     Entry(ids=("validator_bad", "validator_verbatim", "validator_paraphrase"), measure=validators.measure),
     Entry(ids=("prefix_stable", "prefix_compacted"), measure=prefix.measure),
     Entry(ids=tokens.IDS, measure=tokens.measure),
