@@ -59,6 +59,7 @@ from strandline.model.case import (
     EffectNeverHappened,
     ReplayFromCheckpoint,
     ReplayFromExact,
+    Retry,
 )
 from strandline.model.checkpoint import Checkpoint
 from strandline.model.comparison import ComparedSummary, Comparison, DroppedUse, Tally, Use
@@ -257,6 +258,7 @@ __all__ = [
     "ReplayWhenLogged",
     "Retained",
     "RetentionRule",
+    "Retry",
     "Reverted",
     "Rewound",
     "Role",

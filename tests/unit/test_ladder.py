@@ -250,3 +250,38 @@ def test_a_bad_draft_is_told_behind_a_failure_that_passed(wf):
 def test_a_fallback_is_true_or_false(wf, fallback):
     with pytest.raises(strandline.InvalidInputError):
         wf.compact(400, quiet, fallback=fallback)
+
+
+# ---------------------------------------------------------------------------------------------- tried again
+
+
+def test_what_was_quarantined_is_tried_again_when_somebody_says_so(db, wf):
+    """C13, C15: in every form, from the first; the drafts that failed are kept."""
+    ended = wf.compact(400, script(*[INVENTED] * 3), fallback=False)
+    done = wf.reconcile(ended.case_id, strandline.Retry(), by="ann", why="the prompt is mended")
+    assert (done.answer, done.done) == ("retry", {"candidates": 2})
+    again = wf.compact(400, script("Work went on."), fallback=False)
+    assert (again.outcome, again.attempts[-1].number) == ("activated", 3)
+    assert [state for _, _, state in recipes(db, wf)] == ["active", "pending"]
+    with pytest.raises(strandline.CaseAnsweredError):
+        wf.reconcile(ended.case_id, strandline.Abandon(), by="bob", why="too late")
+
+
+def test_a_dead_letter_is_due_again_when_somebody_says_so(db, wf):
+    """C15: at once, with what was asked for, and as often as before."""
+    wf.compact_later(400, priority=7)
+    (key,) = [key for key in db.sweep() if key.workflow == wf.name]
+    ended = db.run_due(key, script(*[INVENTED] * 3), fallback=False)
+    assert (ended.result, ended.due_us) == ("failed", None)
+    assert wf.reconcile(ended.case_id, strandline.Retry(), by="ann", why="mended").done["due"] is True
+    (row,) = wf.due()
+    assert (row.budget, row.priority, row.runs) == (400, 7, 0)
+    assert db.run_due(key, script("Work went on."), fallback=False).outcome.outcome == "activated"
+
+
+def test_other_cases_are_not_tried_again(wf):
+    wf.compact(400, script(*[WRONG] * 3))
+    (case,) = wf.cases()
+    with pytest.raises(strandline.InvalidInputError, match="no answer"):
+        wf.reconcile(case, strandline.Retry(), by="ann", why="again")
+    wf.reconcile(case, strandline.Abandon(), by="ann", why="no")

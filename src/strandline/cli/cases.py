@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 All = Annotated[bool, typer.Option("--all", help="The answered ones, too.")]
 CaseId = Annotated[str, typer.Argument(metavar="CASE", help="The id of the case, as `cases` prints it.")]
 _ANSWERS_HELP: Final = (
-    "replay-from-exact, accept-divergence OLD NEW, replay-from-checkpoint ID, abandon, effect-done JSON or "
+    "replay-from-exact, accept-divergence OLD NEW, replay-from-checkpoint ID, abandon, retry, effect-done JSON or "
     "effect-never-happened; not each fits each case."
 )
 Given = Annotated[list[str], typer.Argument(metavar="ANSWER...", help=_ANSWERS_HELP)]
@@ -131,6 +131,8 @@ def _done(case: Case) -> str:
         ("event", "the divergence is event {}"),
         ("left_open", "the other references are asked by case {}"),
         ("effect", "the effect is {}"),
+        ("candidates", "candidates that are drafted anew: {}"),
+        ("due", "due now in the background: {}"),
     ):
         value = did.get(name)
         if value not in (None, "", []):
@@ -164,6 +166,7 @@ def _answer(words: Sequence[str]) -> CaseAnswer:
         "accept-divergence": (2, strandline.AcceptDivergence),
         "replay-from-checkpoint": (1, lambda seq: strandline.ReplayFromCheckpoint(_number(seq))),
         "abandon": (0, strandline.Abandon),
+        "retry": (0, strandline.Retry),
         "effect-done": (1, lambda result: strandline.EffectDone(_json(result))),
         "effect-never-happened": (0, strandline.EffectNeverHappened),
     }

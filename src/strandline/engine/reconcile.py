@@ -29,6 +29,7 @@ from strandline.engine.environment import Environment, check_author
 from strandline.engine.lineage import check_entry, first_generation, next_seq, summary_of
 from strandline.engine.reading import find_view, read_one
 from strandline.engine.retrieve import divergences, held_by, last_known
+from strandline.engine.retry import retry_in
 from strandline.engine.revert import revert_in
 from strandline.engine.rewind import find_checkpoint, rewind_in
 from strandline.engine.watching import watched
@@ -53,6 +54,7 @@ from strandline.model.case import (
     EffectNeverHappened,
     ReplayFromCheckpoint,
     ReplayFromExact,
+    Retry,
 )
 from strandline.model.effect import Effect
 from strandline.model.event import Event, EventKind, NewEvent
@@ -182,6 +184,8 @@ def _carry_out(given: _Given) -> Mapping[str, object]:
         return _settle_effect(given)
     if isinstance(answer, ReplayFromExact):
         return _replay(given)
+    if isinstance(answer, Retry):
+        return retry_in(given.env, given.tx, given.case)
     return {}
 
 

@@ -123,6 +123,13 @@ class Abandon:
 
 
 @dataclass(frozen=True, slots=True)
+class Retry:
+    """Try it again: what was drafted for a quarantined candidate, in whatever form, is asked for anew; what ran in the
+    background is due at once. The drafts that failed are kept.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class EffectDone:
     """The effect happened, with this result (a JSON value). What a probe says, or an answer to its case (I18)."""
 
@@ -139,13 +146,16 @@ class EffectCantTell:
     """What a probe says when it can't tell: a case is opened (I18)."""
 
 
-CaseAnswer = ReplayFromExact | AcceptDivergence | ReplayFromCheckpoint | Abandon | EffectDone | EffectNeverHappened
+CaseAnswer = (
+    ReplayFromExact | AcceptDivergence | ReplayFromCheckpoint | Abandon | Retry | EffectDone | EffectNeverHappened
+)
 
 ANSWER_NAMES: Final[Mapping[type, str]] = {
     ReplayFromExact: "replay_from_exact",
     AcceptDivergence: "accept_divergence",
     ReplayFromCheckpoint: "replay_from_checkpoint",
     Abandon: "abandon",
+    Retry: "retry",
     EffectDone: "effect_done",
     EffectNeverHappened: "effect_never_happened",
 }

@@ -17,6 +17,7 @@ from strandline.model.case import (
     EffectNeverHappened,
     ReplayFromCheckpoint,
     ReplayFromExact,
+    Retry,
 )
 
 _REPLAYS: Final = (ReplayFromExact, ReplayFromCheckpoint, Abandon)
@@ -29,8 +30,8 @@ FITTING: Final[Mapping[CaseKind, tuple[type, ...]]] = {
     CaseKind.REGRESSION: _REPLAYS,
     CaseKind.EFFECT_UNKNOWN: (EffectDone, EffectNeverHappened, ReplayFromExact, Abandon),
     CaseKind.OPEN_CALL: (Abandon,),
-    CaseKind.QUARANTINED: (Abandon,),
-    CaseKind.DEAD_LETTER: (Abandon,),
+    CaseKind.QUARANTINED: (Abandon, Retry),
+    CaseKind.DEAD_LETTER: (Abandon, Retry),
     CaseKind.UNFIT_SUMMARIZER: (Abandon,),
     CaseKind.BLOCKED_CONTEXT: (Abandon,),
 }
@@ -41,6 +42,7 @@ TYPED: Final[Mapping[type, str]] = {
     AcceptDivergence: "accept-divergence OLD NEW",
     ReplayFromCheckpoint: "replay-from-checkpoint ID",
     Abandon: "abandon",
+    Retry: "retry",
     EffectDone: "effect-done JSON",
     EffectNeverHappened: "effect-never-happened",
 }
