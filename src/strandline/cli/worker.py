@@ -15,6 +15,7 @@ import typer
 from strandline.cli.command import Answer, Budget, Target, number
 from strandline.cli.failures import CORRUPT, REJECTED, UNRECONCILED, describe
 from strandline.cli.output import count, plain, tell, tell_line
+from strandline.cli.summarizer import DEFAULT, Chosen, summarizer_of
 from strandline.limits import SUMMARIZER_DEADLINE_S, WORKER_THREADS_MAX
 from strandline.model.due import PRIORITY_MAX, PRIORITY_USUAL
 
@@ -41,6 +42,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 def worker(
     target: Target,
+    summarizer: Chosen = DEFAULT,
     threads: Threads = 1,
     for_s: For = None,
     once: Once = False,
@@ -54,6 +56,7 @@ def worker(
     """
     with closing(target.open_store()) as db:
         made = db.worker(
+            summarizer_of(summarizer),
             threads=threads,
             deadline_s=deadline_s,
             fallback=not no_fallback,
