@@ -102,7 +102,6 @@ class _Drafting:
         return len(self._picked) > before
 
     def refill(self, quotes: Iterable[Quote]) -> None:
-        """Pick more while the draft as it is written leaves room: lines counted alone come to more than together."""
         """Pick more into what the draft leaves as it is written: lines counted alone come to more than together."""
         waiting = sorted(quotes)
         for _ in range(REFILLS_MAX):
