@@ -57,9 +57,10 @@ def test_no_two_rows_have_one_id() -> None:
 
 def test_a_measure_without_its_data_says_so_in_each_of_its_rows(tmp_path: Path) -> None:
     for entry in table.TABLE:
+        if "validator_bad" in entry.ids:  # its corpus is made: it needs no data, and minutes
+            continue
         for row in table.rows_of(entry, tmp_path, lambda done, of: None):
-            if row.reached is None:
-                assert row.reason, row.id
+            assert row.reason or row.reached is not None, row.id
 
 
 def test_a_row_that_the_entry_does_not_name_is_no_row_of_the_table(tmp_path: Path) -> None:

@@ -246,6 +246,11 @@ class TestJson:
         }
         assert extract("JFK, Mia") == {}
 
+    @given(st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=31))
+    def test_a_word_of_small_letters_has_no_other_form(self, word):
+        assert extract(word) == {}
+        assert extract_json([word, word]) == {word: ReferenceClass.VALUE}
+
     def test_json_in_a_string_is_walked(self):
         assert extract_json(json.dumps({"some_key": "v_1, x_y", "n": 5000})) == {
             "x_y": ReferenceClass.SNAKE_CASE,

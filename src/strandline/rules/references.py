@@ -47,6 +47,8 @@ _PLAIN_VALUE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@/+-]{1,58}[A-Za-z0-9
 """A word that is a value of JSON: an airport's code, a first name, a state. JSON escapes nothing in it."""
 _INTEGER_CEILING: Final = 10**511
 
+_LOWER_WORD: Final = re.compile(r"[a-z]{3,31}")
+
 _JOINT: Final = "\0"  # for the blank in a token that was cut out; no other token holds one
 _BLANKED: Final = '"`()[]{}<>|;=&*!?^\0→—“”…│'
 _BLANKED_ASCII: Final = "".join(filter(str.isascii, _BLANKED))
@@ -155,6 +157,7 @@ def extract_json(value: object, *, most: int | None = None) -> dict[str, Referen
     """
     refs: dict[str, ReferenceClass] = {}
     pending: list[tuple[object, int, bool]] = [(value, 0, False)]  # an item, the JSON texts around it, is it a key?
+    seen: set[tuple[str, bool]] = set()  # texts that say nothing new, as values or as keys: JSON repeats itself
     while pending and (most is None or len(refs) <= most):
         item, depth, is_key = pending.pop()
         if isinstance(item, dict):
@@ -163,6 +166,9 @@ def extract_json(value: object, *, most: int | None = None) -> dict[str, Referen
         elif isinstance(item, list):
             pending += ((inner, depth, False) for inner in reversed(item))
         elif isinstance(item, str):
+            if (item, is_key) in seen:
+                continue
+            seen.add((item, is_key))
             embedded = embedded_json(item) if depth < EMBEDDED_JSON_DEPTH_MAX and not is_key else None
             if embedded is not None:
                 pending.append((embedded, depth + 1, False))
@@ -177,6 +183,9 @@ def extract_json(value: object, *, most: int | None = None) -> dict[str, Referen
 def _of_leaf(text: str, most: int | None, *, is_key: bool) -> Iterator[tuple[str, ReferenceClass]]:
     if not is_key and _INTEGER.fullmatch(text):
         yield text, ReferenceClass.NUMBER
+        return
+    if not is_key and _LOWER_WORD.fullmatch(text):  # it has no form that `extract` could find
+        yield text, ReferenceClass.VALUE
         return
     found = extract(text, most=None if is_key else most)
     for ref, name in found.items():
