@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from strandline.model.judgement import ClaimStatus
-from strandline.rules.claim_words import ALL_LIFTED, LIFTED
+from strandline.rules.claim_words import ALL_LIFTED, LIFTED, LIMIT_WORDS
 from strandline.rules.statement_words import (
     ANTONYMS,
     BINDING,
@@ -26,7 +26,7 @@ from strandline.rules.statement_words import (
 )
 from strandline.rules.statements import COMING, THEN, Statement
 from strandline.rules.values import UNIT_WORDS
-from strandline.rules.wording import stem
+from strandline.rules.wording import stem, words
 
 SAME_THING_MIN: Final = 0.75  # of the content words: then another figure is one for the same thing
 NEAR_ENOUGH: Final = 0.5
@@ -41,6 +41,7 @@ _NOT_IN_FORCE: Final = re.compile(
     r"|suspended|paused|reversed|rejected|denied|wrong|false|untrue|incorrect|mistaken|mistake|invalid|retracted"
     r"|taken back|took (?:it|this|that) back|changed (?:his|her|their) minds?|abandoned|discarded|hypothetical\w*"
     r"|examples?|proposals?|proposed|suggested|ideas?|considered|unconfirmed|exceptions?|exempt\w*|unless|optional"
+    r"|scratch|never mind|allow\w*|permit\w*"
     r"|replaced|undecided|not decided|to be decided|former(?:ly)?|deprecated|legacy|historical|stale|doubt\w*"
     r"|not (?:true|apply|valid|in force|in effect|the case|so|correct|binding|hold|agreed|meant|final|certain|anymore)"
     r"|n't (?:true|apply|valid|the case|so|correct|binding|hold|agreed|meant|final|certain)"
@@ -67,7 +68,7 @@ class Difference:
     status: ClaimStatus
     reason: str
     sure: bool = False  # it speaks against the fact wherever that stands
-    everything: bool = False  # it speaks of all facts, by name of none
+    broad: bool = False  # it takes back more than one fact, or a rule by its name: half of the words will do
 
 
 def nearness(fact: Statement, said: Statement) -> float:
@@ -94,11 +95,11 @@ def difference(fact: Statement, said: Statement, text: str, near: float) -> Diff
     """Return how a sentence differs from a fact, or None where it does not speak of it."""
     binds = bool(BINDING & set(fact.force)) or fact.ordered
     if binds and sweeps(text):
-        return _against("it takes back all rules at once", everything=True)
+        return _against("it takes back all rules at once", broad=True)
     if near < NEAR_ENOUGH:
         return None
     if not lifts_itself(fact) and _lifted(text):
-        return _against("it says that this no longer holds")
+        return _against("it says that this no longer holds", broad=True)
     return _of_an_order(fact, said, near) if binds else _of_a_state(fact, said, near)
 
 
@@ -108,11 +109,13 @@ def lifts_itself(fact: Statement) -> bool:
 
 
 def _lifted(text: str) -> bool:
-    return any(LIFTED.strong(text, at) for at in LIFTED.claims(text))
+    """Tell whether a sentence lifts something: a weak wording ("dropped") counts next to a word for a rule."""
+    names_a_rule = bool(words(text) & LIMIT_WORDS)
+    return any(names_a_rule or LIFTED.strong(text, at) for at in LIFTED.claims(text))
 
 
-def _against(reason: str, *, everything: bool = False) -> Difference:
-    return Difference(status=ClaimStatus.CONTRADICTED, reason=reason, sure=True, everything=everything)
+def _against(reason: str, *, broad: bool = False) -> Difference:
+    return Difference(status=ClaimStatus.CONTRADICTED, reason=reason, sure=True, broad=broad)
 
 
 def _of_an_order(fact: Statement, said: Statement, near: float) -> Difference | None:
@@ -231,7 +234,7 @@ def _is_same_thing(fact: Statement, said: Statement, value: str, near: float) ->
     beyond = len(said.stems - fact.stems)
     if is_figure(value):
         return THEN not in said.times or (near >= 1 and beyond <= 1)
-    return near >= 1 and not beyond and THEN not in said.times and fact.core[:1] != (value,)
+    return near >= 1 and beyond <= 1 and THEN not in said.times and fact.core[:1] != (value,)
 
 
 def _status_replaced(fact: Statement, said: Statement) -> str:

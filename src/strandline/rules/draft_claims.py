@@ -62,7 +62,7 @@ def _on_fact(
     else:
         near = nearness(form, said)
         found = difference(form, said, passage.text, near)
-        if found is None or not found.sure or found.everything or near < AGAINST_MIN:
+        if found is None or not found.sure or found.broad or near < AGAINST_MIN:
             return None
         of_the_rule = words(passage.text) & LIMIT_WORDS - words(fact.text)
         if of_the_rule or _quoted(passage, lines, sources):

@@ -12,7 +12,7 @@ Nothing is certified that can't be told: a sentence that is not understood refus
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -41,6 +41,7 @@ _GOES_ON: Final = re.compile(
     r"\s*(?:[,;—–-]+|\()\s*(?:and|so|because|since|which is why|see|event|seq|stated|said)\b", re.IGNORECASE
 )
 _ANNOUNCES: Final = re.compile(r"(?::|;|\bthat|—)[\s\"'(\[{|«]*$", re.IGNORECASE)
+_NUMBERED: Final = re.compile(r"\(?\d{1,3}[.)]\s*$")
 _CLOSED: Final = re.compile(r"[\s.!;,:\"')\]}|»]*$")
 _OPENED: Final = re.compile(r"[\s\"'(\[{|«]*$")
 
@@ -134,18 +135,20 @@ _SEVERITY: Final = [
 def _part_judged(fact: str, texts: Sequence[_Text]) -> JudgedClaim:
     form = statement(fact)
     found: _Found | None = None
+    stands: set[tuple[int, int]] = set()
     against: tuple[_Text, int, Difference] | None = None
-    for text in texts:
+    for number, text in enumerate(texts):
         for at in text.speaking_of(form):
             status = _stands(fact, form, text.passages[at], text.statements[at])
             if status is None:
                 continue
+            stands.add((number, at))
             taken = _taken_back(text, at)
             if taken:
                 against = against or (text, at, Difference(status=ClaimStatus.CONTRADICTED, reason=taken))
             elif found is None or status is ClaimStatus.PRESERVED:
                 found = _Found(text=text, at=at, status=status)
-    against = against or _against(form, texts, found)
+    against = against or _against(form, texts, found, stands)
     if against is not None:
         return _told(fact, *against)
     if found is not None:
@@ -211,6 +214,7 @@ def _opens(before: str) -> bool:
     """Tell whether what stands before a fact, in one sentence with it, only announces it."""
     if "~~" in before:
         return False
+    before = _NUMBERED.sub("", before)
     if _OPENED.match(before) or not opened(tokens(before)):
         return True
     if _TAKING.search(before) or not _ANNOUNCES.search(before):
@@ -248,16 +252,18 @@ def _taken_back(text: _Text, at: int) -> str:
     return ""
 
 
-def _against(form: Statement, texts: Sequence[_Text], standing: _Found | None) -> tuple[_Text, int, Difference] | None:
-    """Return a passage that says otherwise, wherever it stands; not one that is a line of where the fact stands."""
-    for text in texts:
+def _against(
+    form: Statement, texts: Sequence[_Text], standing: _Found | None, stands: Container[tuple[int, int]]
+) -> tuple[_Text, int, Difference] | None:
+    """Return a passage that says otherwise, wherever it stands; not one in which the fact stands, or a line of it."""
+    for number, text in enumerate(texts):
         for at in text.speaking_of(form):
             passage, said = text.passages[at], text.statements[at]
-            if passage.bridge or says_the_same(form, said) or (standing and standing.holds(text, passage)):
+            if passage.bridge or (number, at) in stands or (standing and standing.holds(text, passage)):
                 continue
             near = nearness(form, said)
             found = difference(form, said, passage.text, near)
-            if found is None or not found.sure or not (near >= AGAINST_MIN or found.everything):
+            if found is None or not found.sure or not (near >= AGAINST_MIN or found.broad):
                 continue
             if standing or found.status is ClaimStatus.CONTRADICTED:
                 return text, at, found

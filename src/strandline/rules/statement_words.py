@@ -327,7 +327,8 @@ OPENERS: Final = tuple(
     sorted(
         _phrases(
             "remember that | remember to | remember | keep in mind that | keep in mind to | keep in mind | note that"
-            " | note | important | reminder | rule | constraint | hard rule | hard constraint | fact | as agreed |"
+            " | note | important | reminder | rule | constraint | hard rule | hard constraint | fact | as agreed"
+            " | as instructed | as requested | as told | as before |"
             " as a rule"
             " | standing rule | standing constraint | requirement | decision | from now on | it holds that | it is"
             " a fact"
@@ -363,7 +364,8 @@ LABELS: Final = word_set(
     " preference preferences instruction instructions directive reminder agreement statement condition conditions limit"
     " goal goals context status user lead owner customer client message said says say wrote writes put stated"
     " states asked"
-    " told insisted confirmed noted reported quote quoted verbatim following remember important memory event"
+    " told insisted confirmed noted reported quote quoted verbatim following remember important memory"
+    " event setting settings configuration parameters known details info summary progress"
 )
 """One of them stands before the colon of what only announces a statement: "Standing constraint 3: …", "Dana"
 " wrote: …"."""

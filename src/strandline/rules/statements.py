@@ -49,7 +49,7 @@ from strandline.rules.values import BREAK, VALUE, WORD, Token, tokens
 from strandline.rules.wording import stem
 
 FORMS_KEPT_MAX: Final = 4_096  # of sentences that are compared with many facts
-NOT: Final = "not"
+NOT: Final = "¬"  # no word has this stem, as "noted" has "not"
 
 NOW: Final = "now"
 THEN: Final = "then"
