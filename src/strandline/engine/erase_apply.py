@@ -241,14 +241,15 @@ def erased_spans(entry: LineageEntry) -> list[tuple[int, int]]:
 def _said(attempt: Attempt) -> list[str]:
     """Return all texts of an attempt."""
     said = [attempt.failure_text or ""]
-    said += [violation.detail for violation in (attempt.verdict.violations if attempt.verdict else ())]
+    said += attempt.verdict.texts if attempt.verdict else ()
     for draft in attempt.drafts:
         said += [draft.text, *(claim.text for claim in draft.claims)]
     return said
 
 
 def _without_details(verdict: Verdict) -> Verdict:
-    return replace(verdict, violations=tuple(replace(v, detail=ERASED_TEXT) for v in verdict.violations))
+    told = tuple(replace(v, detail=ERASED_TEXT) for v in verdict.violations)
+    return replace(verdict, violations=told, claims=())
 
 
 def _state(made: Checkpoint) -> str:

@@ -65,7 +65,7 @@ def _rows(tx: Transaction, workflow: str) -> Iterator[tuple[str, str]]:
     for candidate in tx.jobs.all_candidates():
         for attempt in tx.jobs.attempts(candidate.candidate_id):
             drafts = [draft.text for draft in attempt.drafts]
-            details = [v.detail for v in (attempt.verdict.violations if attempt.verdict else ())]
+            details = attempt.verdict.texts if attempt.verdict else ()
             yield f"attempt {attempt.attempt_id!r}", "\n".join((*drafts, *details, attempt.failure_text or ""))
     for made in tx.checkpoints.all():
         if not made.erased:
