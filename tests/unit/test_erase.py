@@ -18,8 +18,10 @@ from strandline.engine import search_index
 from strandline.engine.cases import open_case
 from strandline.engine.reading import find_view
 from strandline.errors import CorruptRecordError
+from strandline.model.candidate import Verdict
 from strandline.model.case import CaseKind
 from strandline.model.ids import Scope
+from strandline.model.judgement import ClaimStatus, JudgedClaim
 from strandline.model.summary import DropReason
 from strandline.testing import ScriptedSummarizer
 from strandline.testing.conformance.stage import dump
@@ -89,6 +91,7 @@ def failing(text):
 def fail(wf):
     """Leave attempts that failed with it, and a candidate that is quarantined with a draft of it."""
     wf.compact(500, failing(f"refused to go on with {SAID}"))
+    wf.compact(500, failing(f"refused to go on with {SAID}"), fallback=False)
     wf.compact(550, ScriptedSummarizer([f"{SAID} He owns vault-9999."] * 8), fallback=False)
 
 
@@ -242,6 +245,23 @@ def test_what_stays_of_an_event_is_its_envelope(db):
     assert db.verify().ok
 
 
+def test_what_was_said_of_a_draft_goes_with_it(db):
+    """C31: a verdict quotes the sentences that it judged."""
+    wf = workflow_of(db)
+    wf.append(talk(6))
+    told = wf.append(strandline.message("user", SAID)).seq
+    wf.append(talk(8, start=30))
+    wf.compact(500, ScriptedSummarizer(["Work went on."]))
+    claim = JudgedClaim(claim=SAID, status=ClaimStatus.PRESERVED, sentence=SAID)
+    with transaction(db, wf, write=True) as tx:
+        (candidate,) = tx.jobs.all_candidates()
+        (attempt,) = tx.jobs.attempts(candidate.candidate_id)
+        tx.jobs.erase(replace(attempt, verdict=Verdict(claims=(claim,))))
+    assert found_in(through_facets(db))
+    wf.erase(events=[told], **WHO)
+    assert found_in(through_facets(db)) == []
+
+
 # ---------------------------------------------------------------------------------------------- the memory
 
 
@@ -346,7 +366,7 @@ def test_an_erasure_in_the_tail_voids_what_covers_it(db):
     wf.append(talk(12))
     told = wf.append(strandline.message("user", SAID)).seq
     wf.append(talk(6, start=40))
-    wf.compact(900, failing(f"cannot do {SAID}"), through=told)
+    wf.compact(900, failing(f"cannot do {SAID}"), through=told, fallback=False)
     wf.erase(events=[told], **WHO)
     with transaction(db, wf) as tx:
         assert {candidate.state for candidate in tx.jobs.all_candidates()} == {"void"}

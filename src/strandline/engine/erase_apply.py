@@ -10,7 +10,7 @@ from strandline.codec import ERASED_TEXT, body_digest, decode_json, leaf_text, s
 from strandline.engine.ancestry import compose
 from strandline.engine.claim import fence_all
 from strandline.engine.environment import Environment
-from strandline.engine.erase_plan import ErasurePlan, Loss, holds, reach_of
+from strandline.engine.erase_plan import ErasurePlan, Loss, holds, reach_of, said_by
 from strandline.engine.erase_replace import is_affected
 from strandline.engine.lineage import add_entry, next_seq
 from strandline.engine.reading import read_log
@@ -142,7 +142,7 @@ class _Taking:
         if less == attempt:
             return None
         made = any(reach.touches(job.from_seq, job.through_seq) for job in candidate.plan.jobs)
-        return less if made or self._traces.stand_in(*_said(attempt)) else None
+        return less if made or self._traces.stand_in(*said_by(attempt)) else None
 
     # ------------------------------------------------------------------------------------------ states and texts
 
@@ -250,6 +250,11 @@ def _said(attempt: Attempt) -> list[str]:
 def _without_details(verdict: Verdict) -> Verdict:
     told = tuple(replace(v, detail=ERASED_TEXT) for v in verdict.violations)
     return replace(verdict, violations=told, claims=())
+
+
+def _without_details(verdict: Verdict) -> Verdict:
+    bare = tuple(replace(violation, detail=ERASED_TEXT) for violation in verdict.violations)
+    return replace(verdict, violations=bare, claims=())
 
 
 def _state(made: Checkpoint) -> str:

@@ -16,8 +16,9 @@ from strandline.engine.family import members
 from strandline.engine.reading import read_log, read_summary
 from strandline.errors import InvalidInputError
 from strandline.limits import SIGHTINGS_PAGE
+from strandline.model.candidate import Attempt
 from strandline.model.erasure import ErasureOrder
-from strandline.model.event import Event, EventKind
+from strandline.model.event import Event
 from strandline.model.lineage import WorkflowHead
 from strandline.model.summary import Summary
 from strandline.model.view import ViewHead
@@ -35,7 +36,7 @@ class Lost:
     digest: bytes
     salt: bytes
     audience: str
-    kind: EventKind
+    states: bool  # what stands as an anchor: a summarizer of any later segment was shown it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ def holds(summary: Summary, reach: Reach, gone: Set[int]) -> bool:
 
 def reach_of(lost: Mapping[int, Lost]) -> Reach:
     """Return the reach of some of the events."""
-    return Reach(sorted(lost), min((s for s, event in lost.items() if event.kind in STATES_A_FACT), default=None))
+    return Reach(sorted(lost), min((s for s, event in lost.items() if event.states), default=None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +176,9 @@ class _Planning:
         while event.seq <= member.head.fork_seq:
             member = self._family[member.head.parent or ""]
         if event.seq not in member.own:
+            states = event.kind in STATES_A_FACT or bool(event.found)
             member.own[event.seq] = Lost(
-                digest=event.body_digest, salt=event.salt, audience=event.audience, kind=event.kind
+                digest=event.body_digest, salt=event.salt, audience=event.audience, states=states
             )
             self._traces.take(*said_in(event))
 
@@ -275,6 +277,17 @@ def _own_sightings(member: _Member, ref_id: int) -> Iterator[int]:
 def said_in(event: Event) -> tuple[str, ...]:
     """Return what the body of an event says: as a reader sees it, and as its values without JSON's escapes."""
     return () if event.body is None else tuple(dict.fromkeys((read_body(event)[0], spoken_text(event))))
+
+
+def said_by(attempt: Attempt) -> list[str]:
+    """Return all texts of an attempt: what it failed with, what it drafted, what was said of that."""
+    said = [attempt.failure_text or ""]
+    if attempt.verdict is not None:
+        said += [violation.detail for violation in attempt.verdict.violations]
+        said += [text for one in attempt.verdict.claims for text in (one.claim, one.reason, one.sentence, one.fact)]
+    for draft in attempt.drafts:
+        said += [draft.text, *(claim.text for claim in draft.claims)]
+    return said
 
 
 def meets(order: ErasureOrder, event: Event) -> bool:

@@ -8,7 +8,7 @@ from itertools import chain
 
 from strandline.codec import decode_json, leaf_text
 from strandline.engine.environment import Environment
-from strandline.engine.erase_plan import ErasurePlan
+from strandline.engine.erase_plan import ErasurePlan, said_by
 from strandline.engine.lineage import read_entries
 from strandline.engine.reading import read_log
 from strandline.limits import ERASURE_LISTED_MAX
@@ -67,6 +67,7 @@ def _rows(tx: Transaction, workflow: str) -> Iterator[tuple[str, str]]:
             drafts = [draft.text for draft in attempt.drafts]
             details = attempt.verdict.texts if attempt.verdict else ()
             yield f"attempt {attempt.attempt_id!r}", "\n".join((*drafts, *details, attempt.failure_text or ""))
+            yield f"attempt {attempt.attempt_id!r}", "\n".join(said_by(attempt))
     for made in tx.checkpoints.all():
         if not made.erased:
             place = f"checkpoint {made.lineage_seq}"

@@ -144,8 +144,7 @@ def plan_job(env: Environment, order: Order) -> Job | NoJob:
         CorruptRecordError: the base summary or the tail is not what was written.
     """
     with env.read() as tx:
-        head = tx.log.head()
-        view = find_view(tx, order.view, str(env.scope))
+        head, view = tx.log.head(), find_view(tx, order.view, str(env.scope))
         check_unblocked(env, tx, view)
         if order.background is not None:
             check_unquarantined(env, tx, view)
@@ -213,6 +212,10 @@ def _recipe(env: Environment, order: Order) -> CompactionRecipe:
 
 def anchors_at(env: Environment, tx: Transaction, view: ViewHead, seq: int, budget: int) -> AnchorSet:
     """Return the facts that a view reads as of an event: mandatory ones, and found ones within their share."""
+
+
+def anchors_at(env: Environment, tx: Transaction, view: ViewHead, seq: int, budget: int) -> AnchorSet:
+    """Return the mandatory facts that a view reads, as of an event; what was found takes its share of the budget."""
     return _Facts(env, tx, view, budget).at(seq)
 
 
