@@ -90,7 +90,6 @@ def failing(text):
 
 def fail(wf):
     """Leave attempts that failed with it, and a candidate that is quarantined with a draft of it."""
-    wf.compact(500, failing(f"refused to go on with {SAID}"))
     wf.compact(500, failing(f"refused to go on with {SAID}"), fallback=False)
     wf.compact(550, ScriptedSummarizer([f"{SAID} He owns vault-9999."] * 8), fallback=False)
 

@@ -248,11 +248,6 @@ def _said(attempt: Attempt) -> list[str]:
 
 
 def _without_details(verdict: Verdict) -> Verdict:
-    told = tuple(replace(v, detail=ERASED_TEXT) for v in verdict.violations)
-    return replace(verdict, violations=told, claims=())
-
-
-def _without_details(verdict: Verdict) -> Verdict:
     bare = tuple(replace(violation, detail=ERASED_TEXT) for violation in verdict.violations)
     return replace(verdict, violations=bare, claims=())
 

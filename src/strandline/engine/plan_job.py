@@ -212,10 +212,6 @@ def _recipe(env: Environment, order: Order) -> CompactionRecipe:
 
 def anchors_at(env: Environment, tx: Transaction, view: ViewHead, seq: int, budget: int) -> AnchorSet:
     """Return the facts that a view reads as of an event: mandatory ones, and found ones within their share."""
-
-
-def anchors_at(env: Environment, tx: Transaction, view: ViewHead, seq: int, budget: int) -> AnchorSet:
-    """Return the mandatory facts that a view reads, as of an event; what was found takes its share of the budget."""
     return _Facts(env, tx, view, budget).at(seq)
 
 
