@@ -19,6 +19,7 @@ from strandline.limits import REFERENCE_CHARS_MAX
 from strandline.model.reference import ReferenceClass
 from strandline.rules import references
 from strandline.rules.reference_classes import classify
+from strandline.rules.reference_rules import BUILT_IN
 from strandline.rules.references import (
     EMBEDDED_JSON_CHARS_MAX,
     EMBEDDED_JSON_DEPTH_MAX,
@@ -419,3 +420,15 @@ def test_what_is_remembered_of_a_short_text_is_not_the_callers():
 def test_the_extractor_has_a_name():
     assert EXTRACTOR == "refs-2"
     assert f"`{EXTRACTOR}`" in PAGE
+
+
+def test_a_user_gives_names_inside_of_sentences_and_in_capitals():
+    text = "Please fly Mia Smith from SFO to JFK, not via LAX-2. Thanks, Kevin! I said: Economy. OK"
+    found = BUILT_IN.of_text(text, said_by_user=True)
+    assert [name for name in found if name.isalpha()] == ["Mia", "Smith", "SFO", "JFK", "Kevin", "Economy"]
+    assert not [name for name in BUILT_IN.of_text(text) if name.isalpha()], "nobody else gives names"
+
+
+def test_what_was_pasted_gives_no_names():
+    text = "From Mia: " + "to JFK, " * 500
+    assert not BUILT_IN.of_text(text, said_by_user=True)

@@ -40,7 +40,18 @@ from strandline.limits import (
     REFERENCE_CHARS_MAX,
 )
 from strandline.model.due import DueCompaction
-from strandline.model.event import Appended, Basis, BodyFormat, Event, EventKind, Found, NewEvent, Sighting, StoredEvent
+from strandline.model.event import (
+    Appended,
+    Basis,
+    BodyFormat,
+    Event,
+    EventKind,
+    Found,
+    NewEvent,
+    Role,
+    Sighting,
+    StoredEvent,
+)
 from strandline.model.ids import EVERYONE
 from strandline.model.register import Fact, RegisterStep
 from strandline.ports import KeyTakenError, Transaction
@@ -115,7 +126,8 @@ def prepare(new: NewEvent, references: References = BUILT_IN) -> PreparedEvent:
         _check_open("declared reference", ref, references)
     text, value = reference_source(new, format_, body)
     most = EVENT_REFS_MAX
-    found = references.of_text(text, most=most) if text else references.of_json(value, most=most)
+    by_user = new.kind is EventKind.MESSAGE and new.envelope.role is Role.USER
+    found = references.of_text(text, most=most, said_by_user=by_user) if text else references.of_json(value, most=most)
     extracted = tuple(ref for ref in found if ref not in declared)
     if len(declared) + len(extracted) > EVENT_REFS_MAX:
         raise InvalidInputError(f"a {new.kind} with more than {EVENT_REFS_MAX} references, which is the most allowed")

@@ -6,7 +6,8 @@ they take; the logarithm of it is
     log2 Σ over sightings of 2^(seq / H) / √k   how often, and among how many in one event: k distinct references there
     + USE_GAIN      if agent or user have used it: what only a tool has shown is needed four to eight times less
     + CLASS_GAINS   a name in code is spelled out again where the code is read again; a number is mostly an outcome
-    + WORD_GAIN or INTEGER_GAIN   of a plain word or a bare integer: what was a value of JSON, and is a common one
+    + WORD_GAIN or INTEGER_GAIN   of a plain word or a bare integer: what was a value of JSON, or a name, and is common
+    + MOMENT_GAIN   of a time to the minute: it says when something happened, where a day is what is asked for
     - log2(1 + age / AGE_EVENTS)   age: events since it was last sighted
     - LENGTH_EXPONENT · log2(1 + length)   more than the room it takes: long ones are rarer in the end
 
@@ -40,6 +41,7 @@ CLASS_GAINS: Final[Mapping[ReferenceClass, float]] = {
     ReferenceClass.NUMBER: -2.0,
 }
 WORD_GAIN: Final = -2.0
+MOMENT_GAIN: Final = -2.0
 INTEGER_GAIN: Final = -4.0
 ROUNDS_MAX: Final = 4  # lines counted alone come to more than the same lines together: a round uses what is left
 MISSES_MAX: Final = 64  # references in a row that don't fit before the ledger counts as full
@@ -210,6 +212,8 @@ def _ranking(newest: int) -> Callable[[LedgerEntry], tuple[bool, float, int, str
 def _form_gain(text: str) -> float:
     """Return what a reference gains by its form alone."""
     kind = classify(text)
+    if kind is ReferenceClass.TIMESTAMP and ":" in text:
+        return MOMENT_GAIN
     if kind is not None:
         return CLASS_GAINS.get(kind, 0.0)
     if text.isalpha():

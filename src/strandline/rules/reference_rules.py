@@ -27,6 +27,7 @@ from strandline.rules.references import (
     embedded_json,
     extract,
     extract_json,
+    names_in,
     runs_of,
     tokens_of,
 )
@@ -147,13 +148,20 @@ class References:
         self._matchers = dict(matchers or {})
         self._memo: Memo[tuple[str, str]] = Memo(self._scan)
 
-    def of_text(self, text: str, *, most: int | None = None) -> dict[str, str]:
+    def of_text(self, text: str, *, most: int | None = None, said_by_user: bool = False) -> dict[str, str]:
         """Return the distinct references of a text with their classes: in order, those of the rules last.
 
-        With `most`, stop soon after more than that many are found, of the classes that are on.
+        With `most`, stop soon after more than that many are found, of the classes that are on. What a user says gives
+        names, too.
         """
         shown = self.secrets.redact(text)
         found = self._of_text(shown, most)
+        if said_by_user and ReferenceClass.VALUE not in self._off:
+            names = names_in(shown)
+            standing = verbatim_subset(names, shown) if names else ()
+            for name in names:
+                if name in standing:
+                    found.setdefault(name, ReferenceClass.VALUE.value)
         return found if shown is text else _with_marks(found, shown)
 
     def _of_text(self, text: str, most: int | None) -> dict[str, str]:

@@ -43,6 +43,8 @@ _Span = tuple[int, int]
 
 _KEY_CLASSES: Final = frozenset({ReferenceClass.UUID, ReferenceClass.HASH, ReferenceClass.HANDLE, ReferenceClass.PATH})
 _INTEGER: Final = re.compile(r"-?[0-9]{3,511}")
+NAMES_CHARS_MAX: Final = 4_000
+_NAME: Final = re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]{2,58}\b|\b[A-Z]{3,58}\b")
 _PLAIN_VALUE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@/+-]{1,58}[A-Za-z0-9]")
 """A word that is a value of JSON: an airport's code, a first name, a state. JSON escapes nothing in it."""
 _INTEGER_CEILING: Final = 10**511
@@ -146,6 +148,13 @@ def _blanked(text: str) -> str:
     for char in _BLANKED_ASCII if text.isascii() else _BLANKED:
         text = text.replace(char, " ")
     return text
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names that a user gives in a message, in order: words with a capital letter inside of a sentence, and
+    words of three or more capitals. A text of more than NAMES_CHARS_MAX was pasted, not said: it gives none.
+    """
+    return list(dict.fromkeys(_NAME.findall(text))) if len(text) <= NAMES_CHARS_MAX else []
 
 
 def extract_json(value: object, *, most: int | None = None) -> dict[str, ReferenceClass]:
