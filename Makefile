@@ -57,9 +57,14 @@ run: setup ## run the demo; FILE=path gives it a file of your own
 	$(BIN)/python -m demo.main_job $(if $(FILE),--file "$(FILE)")
 
 .PHONY: test
-test: setup ## run the tests on all cores; ARGS="-k name" is handed to pytest
-	@echo "test: pytest"
-	@$(BIN)/python -m pytest --numprocesses auto $(ARGS)
+test: setup ## run the tests of every commit on all cores; ARGS="-k name" is handed to pytest
+	@echo "test: pytest, without the long tests"
+	@$(BIN)/python -m pytest --numprocesses auto -m "not long" $(ARGS)
+
+.PHONY: long
+long: setup ## run the long tests: programs killed, random histories, real transcripts; ARGS as for test
+	@echo "long: pytest, the long tests"
+	@$(BIN)/python -m pytest --numprocesses auto -m long $(ARGS)
 
 .PHONY: mutants
 mutants: setup ## break the protocol line by line, each must fail a test; ARGS="--only NAME" is handed on
