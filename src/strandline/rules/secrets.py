@@ -113,6 +113,13 @@ _COOKIE: Final = re.compile(r"[\w.!#$%&*+^|~-]{1,128}=(?P<value>[^\s;,]{8,4096})
 _SIGNED: Final = re.compile(r"sig=(?P<value>[\w%+/=.~-]{16,4096})")  # of a URL that grants what it names
 _ADDRESS: Final = re.compile(r"""://[^\s:/@"'`<>\\]{0,200}:(?P<value>[^\s/@"'`<>\\]{1,400})@""")
 
+_SIGN: Final = re.compile(
+    r"sk[-_]|rk_|a[ks]ia|aiza|sg\.|gh[opsur]_|github_pat|glpat|npm_|pypi-|hf_|xox|eyj|-----b|://|sig="
+    r"|passw|passphrase|pwd|secret|token|signature|credential|key|authorization|bearer|cookie"
+)
+SHORT_CHARS_MAX: Final = 400
+SIGN_CHARS_MIN: Final = 3
+
 _PLACEHOLDER: Final = re.compile(
     r"(?i)[$%*.x_?-]|your|my[_-]|example|change|placeholder|dummy|secret$|password$|token$|none|null|true|false"
 )
@@ -138,7 +145,9 @@ class Secrets:
 
     def find(self, text: str) -> list[Secret]:
         """Return the secrets of a text, in order; none overlaps another."""
-        found = [secret for secret in chain(_by_form(text), _by_place(text)) if secret.kind not in self._off]
+        found: list[Secret] = []
+        if len(text) > SHORT_CHARS_MAX or _may_hold(text):
+            found = [secret for secret in chain(_by_form(text), _by_place(text)) if secret.kind not in self._off]
         for kind, spans in self._patterns.items():
             found += [
                 Secret(start, end, kind) for start, end in spans(text) if start < end and MARK not in text[start:end]
@@ -175,6 +184,8 @@ class Secrets:
     def _behind(self, key: str, value: object) -> object:
         if not isinstance(value, str):
             return self.redact_json(value)
+        if not _may_hold(key):
+            return self.redact(value)
         lead = f'"{key}": "'
         for secret in self.find(f'{lead}{value}"'):
             if secret.start == len(lead) and secret.end == len(lead) + len(value):
@@ -190,6 +201,11 @@ def looks_secret(value: str, kind: SecretKind) -> bool:
     if kind is SecretKind.PASSWORD or kind is SecretKind.COOKIE:
         return mixed or not (value.isalpha() or value.isdecimal())
     return mixed and len(value) >= TOKEN_CHARS_MIN and not _BLANK.search(value)
+
+
+def _may_hold(text: str) -> bool:
+    """Tell whether a short text has a sign of a secret: most have none, and one look costs less than many."""
+    return len(text) >= SIGN_CHARS_MIN and _SIGN.search(text.lower()) is not None
 
 
 def _by_form(text: str) -> Iterator[Secret]:
