@@ -16,6 +16,8 @@ from strandline.limits import LEASE_TTL_S
 from strandline.system import SystemClock
 from tests.unit.test_engine_stage import states, talk
 
+pytestmark = pytest.mark.long
+
 PROGRAM = """
 import os, signal, sys
 from contextlib import contextmanager

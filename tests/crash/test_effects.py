@@ -13,6 +13,8 @@ import pytest
 import strandline
 from strandline import EffectDone, EffectNeverHappened, EffectUnknownError
 
+pytestmark = pytest.mark.long
+
 PROGRAM = """
 import os, sys, time
 import strandline

@@ -8,6 +8,8 @@ import pytest
 
 import strandline
 
+pytestmark = pytest.mark.long
+
 PERSON = "Zebulon Quartermain"
 PROGRAM = f"""
 import sys

@@ -17,6 +17,8 @@ from strandline.model.candidate import CandidateState
 from strandline.model.ids import Scope
 from tests.crash.crew import TENANT, WHOLE, WORKFLOW
 
+pytestmark = pytest.mark.long
+
 CREW = [("append", f"agent{n}", 30) for n in range(4)] + [
     ("compact", "compactor1", 8),
     ("compact", "compactor2", 8),

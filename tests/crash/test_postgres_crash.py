@@ -21,6 +21,8 @@ from strandline.model.ids import Scope
 from tests.crash.load import TENANT, WORKFLOW
 from tools.servers import PostgresServer, start_postgres
 
+pytestmark = pytest.mark.long
+
 KILLS = int(os.environ.get("STRANDLINE_CRASH_KILLS", "5"))
 PROGRAM_KILLS = int(os.environ.get("STRANDLINE_CRASH_KILLS", "3"))  # each is a run of the program, and a look
 ACKNOWLEDGED_BETWEEN = (15, 60)  # batches

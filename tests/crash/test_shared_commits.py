@@ -12,6 +12,8 @@ import pytest
 
 import strandline
 
+pytestmark = pytest.mark.long
+
 CHILD = """
 import sys, threading
 import strandline

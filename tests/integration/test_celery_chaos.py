@@ -8,6 +8,8 @@ import pytest
 
 from bench.celery_chaos import main
 
+pytestmark = pytest.mark.long
+
 JOBS = 24
 WITHIN_S = 180
 WORDS = f"--broker pgmq --jobs {JOBS} --workers 2 --kill-each 5 --lease-s 3 --sweep-s 1 --within-s {WITHIN_S}"

@@ -21,6 +21,8 @@ from demo.crash import hits_in_store
 from demo.markup import tag
 from demo.visible import visible
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 BUNDLED = ROOT / "demo" / "transcripts" / "api-tests.jsonl"
 SCRIPT = "<script>alert(1)</script>"

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 STRANDLINE = [sys.executable, "-c", "from strandline.cli import main; main()"]
 
 

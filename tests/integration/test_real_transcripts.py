@@ -14,6 +14,8 @@ import pytest
 
 import strandline
 
+pytestmark = pytest.mark.long
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 DATA = CHECKOUT.parent / "shared" / "data"
 FILES = sorted(DATA.glob("claude_code_*/*.jsonl"))

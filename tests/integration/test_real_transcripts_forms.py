@@ -15,6 +15,8 @@ import pytest
 import strandline
 from strandline.errors import ImportFormatError
 
+pytestmark = pytest.mark.long
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 DATA = CHECKOUT.parent / "shared" / "data"
 KINDS = {

@@ -17,6 +17,8 @@ import strandline
 from strandline.model.event import NewEvent
 from strandline.transcripts import open_transcript
 
+pytestmark = pytest.mark.long
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 DATA = CHECKOUT.parent / "shared" / "data"
 FILES = sorted([*DATA.glob("tau_bench/*.json"), *DATA.glob("tau2_sft/*.jsonl")])

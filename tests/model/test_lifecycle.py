@@ -34,6 +34,8 @@ from strandline.testing.fakes import START_US
 from tests.model.model import Checkpoint, Content, Event, Workflow, World
 from tests.unit.test_engine_stage import WHOLE, quiet
 
+pytestmark = pytest.mark.long
+
 EXAMPLES: Final = 130  # of each of SHARDS, with at most STEPS rules each
 STEPS: Final = 55
 SHARDS: Final = 4

@@ -28,6 +28,8 @@ from tests.unit.test_engine_guard import consume
 from tests.unit.test_engine_stage import open_store, quiet, talk
 from tests.unit.test_engine_verify import workflow_of
 
+pytestmark = pytest.mark.long
+
 ROWS_PER_COLUMN = 2  # of each column: the first row and one in the middle
 PAGES_SEED, FILE_FLIPS = 5, 60
 DERIVED_ONLY = {"sqlite_stat1"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,8 @@ from strandline.testing import SeededEntropy, VirtualClock
 from strandline.testing.fakes import START_US
 from tests.unit.test_engine_guard import consume
 from tests.unit.test_engine_stage import bounded, new_workflow
+
+pytestmark = pytest.mark.long
 
 SUBJECTS, GRANTERS, SCOPES = ("a", "b"), ("ana", "bob", "cyd"), (None, "eu")
 subjects, granters, scopes = map(st.sampled_from, (SUBJECTS, GRANTERS, SCOPES))

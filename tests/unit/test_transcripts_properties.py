@@ -22,6 +22,8 @@ from strandline.transcripts import open_transcript
 from strandline.transcripts.malformed import explain
 from strandline.transcripts.surrogates import StandIns
 
+pytestmark = pytest.mark.long
+
 CLAUDE_CODE = b"\r\n".join(
     [
         b'\xef\xbb\xbf{"type":"summary","leafUuid":"l"}',

@@ -20,6 +20,8 @@ import strandline
 from strandline.cli.output import plain
 from tests.unit.test_engine_stage import STORES, bounded, open_store, transaction
 
+pytestmark = pytest.mark.long
+
 AUDIENCES = ("all", "red", "blue")
 VIEWS = {"reds": ("red",), "blues": ("blue",), "others": ()}
 SMALL = 400  # tokens: what a few events exceed
