@@ -457,3 +457,15 @@ def test_shares_say_what_the_budget_is_spent_on(db, wf):
 def test_shares_that_no_budget_can_be_spent_by_are_refused(shares, said):
     with pytest.raises(strandline.InvalidInputError, match=said):
         strandline.Shares(**shares)
+
+
+def test_the_digest_of_a_draft_is_keyed(tmp_path):
+    """C31: it outlives the draft in the lineage, so nobody may be able to try texts against it."""
+    digests = set()
+    for name in ("one", "two"):
+        with strandline.open(tmp_path / f"{name}.db") as db:
+            wf = db.tenant("acme").workflow("run")
+            wf.append([strandline.message("user", f"Line {number}. " + "Words. " * 40) for number in range(20)])
+            wf.compact(600, summarizer=lambda request: "The same words.")
+            digests.add(wf.lineage()[-1].digest)
+    assert len(digests) == 2

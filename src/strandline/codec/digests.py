@@ -7,7 +7,7 @@ guessed from it once the salt is erased (C31); digests of short content without 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from strandline.codec.values import pack
@@ -70,6 +70,11 @@ def text_digest(salt: bytes, *texts: str) -> bytes:
 def record_digest(record: object) -> bytes:
     """Return the digest of a model value that holds its own salt or only ids."""
     return _hash(b"sl.record", (pack(record),))
+
+
+def draft_digest(key: bytes, drafts: Sequence[object]) -> bytes:
+    """Return the keyed digest of drafts: it outlives them, and nothing of what an erasure took can be guessed (C31)."""
+    return _hash(b"sl.draft", (pack(tuple(drafts)),), key=key)
 
 
 def row_digest(key: bytes, table: str, values: Iterable[object]) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from strandline.codec import record_digest, storable
+from strandline.codec import draft_digest, storable
 from strandline.engine.assemble import Assembled
 from strandline.engine.cases import Question, ask, check_unblocked, find_case
 from strandline.engine.cooling import Called, cooldowns_of, record_call
@@ -245,7 +245,7 @@ def store_validated(
             state=AttemptState.VALIDATED,
             ended_us=env.clock.now_us(),
             drafts=tuple(drafts),
-            draft_digest=record_digest(tuple(drafts)),
+            draft_digest=draft_digest(env.store.digest_key, drafts),
             verdict=verdict,
             summary_no=summary.summary_no,
         )
@@ -291,7 +291,7 @@ def store_failure(
             failure=failure,
             failure_text=storable(secrets.redact(text), FAILURE_CHARS_MAX),
             drafts=kept,
-            draft_digest=record_digest(kept) if kept else None,
+            draft_digest=draft_digest(env.store.digest_key, kept) if kept else None,
             verdict=_kept_verdict(verdict),
         )
         mine = tx.jobs.settle_attempt(settled, fence=attempt.fence, expected=AttemptState.RUNNING)
