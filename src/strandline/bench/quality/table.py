@@ -37,7 +37,7 @@ TABLE: Final = (
     Entry(ids=("needed_later", "needed_names"), measure=needed.measure),
     Entry(ids=("tau_5", "tau_10", "tau_20"), measure=dependencies.measure),
     Entry(
-        ids=("constraints_50", "found", "found_real", "wrong_pins", "pin_precision"),
+        ids=("found", "found_real", "wrong_pins", "pin_precision", "constraints_50"),
         measure=constraints.measure,
     ),
     Entry(
