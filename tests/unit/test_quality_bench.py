@@ -145,11 +145,11 @@ def data(tmp_path: Path) -> Path:
     call = {
         "id": "c1",
         "type": "function",
-        "function": {"name": "book", "arguments": '{"to": "JFK", "who": "mia_li_1"}'},
+        "function": {"name": "book", "arguments": '{"to": "jfk", "who": "mia_li_1"}'},
     }
     episode = [
         {"role": "system", "content": "You book flights."},
-        {"role": "user", "content": "I am mia_li_1, to JFK please. " + "It is agreed. " * 30},
+        {"role": "user", "content": "I am mia_li_1, to jfk please. " + "It is agreed. " * 30},
         {"role": "assistant", "content": "Shall I?"},
         {"role": "user", "content": "yes"},
         {"role": "assistant", "content": None, "tool_calls": [call]},
@@ -174,7 +174,7 @@ def test_what_was_needed_later_is_counted_with_names_in_code_apart(data: Path) -
 
 def test_values_of_later_calls_are_looked_for_in_a_ledger_of_that_length(data: Path) -> None:
     found = measured("tau_20", data)
-    assert {row.value for row in found.values()} == {50.0}  # JFK stands in prose only; the name has the form of one
+    assert {row.value for row in found.values()} == {50.0}  # jfk stands in prose only; the name has the form of one
     assert found["tau_5"].reason == "2 of 4 values at 2 cuts"
 
 
