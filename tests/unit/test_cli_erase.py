@@ -53,3 +53,17 @@ def test_rules_and_what_they_keep_no_longer(run):
 )
 def test_what_can_not_be_asked_is_a_usage_error(run, words):
     run(*words, *WHO, code=2)
+
+
+def test_an_erasure_in_all_workflows_tells_what_one_in_a_single_workflow_tells(tmp_path, capsys):
+    store = tmp_path / "store.db"
+    with strandline.open(store) as db:
+        for name in ("a", "b"):
+            said = strandline.note(f"Ada of Hidden Lane 12 called about order-77{name}", actor="ada")
+            again = strandline.note("He says that Ada of Hidden Lane 12 called again", actor="bob")
+            db.tenant("default").workflow(name).append([said, again])
+    with pytest.raises(SystemExit):
+        app(["erase", "--actor", "ada", "--all-workflows", *WHO, "--store", str(store)])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "0 places hold it" in out
+    assert "b: repeated in event 2 of 'b', which was not erased" in out

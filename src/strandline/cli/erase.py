@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -80,7 +81,8 @@ def answer_of(target: Target, found: list[Retained], done: str) -> Answer:
     return Answer(
         value={"tenant": target.tenant, "workflows": [plain(one) for one in found]},
         heading=heading + (f", {count(refused, 'workflow')} refused" if refused else ""),
-        text=table_of([("workflow", "events", "outcome"), *rows]) if rows else "",
+        facts=_scans_facts(found),
+        text="\n".join([table_of([("workflow", "events", "outcome"), *rows]), *_look_at_each(found)]) if rows else "",
         hint=next((_hint(one.erased.scan) for one in found if one.erased), ""),
     )
 
@@ -111,6 +113,19 @@ def _scan_facts(scan: FileScan | None) -> list[tuple[str, object]]:
     size = sum(scan.files.values())
     found = f"{scan.found:,} places hold it still" if scan.found else "0 places hold it"
     return [("files", f"{size:,} bytes of {', '.join(scan.files)} searched for {scan.searched_for:,} strings: {found}")]
+
+
+def _scans_facts(found: list[Retained]) -> list[tuple[str, object]]:
+    """Return the proofs of several workflows as one: the same files were searched for the strings of each."""
+    scans = [one.erased.scan for one in found if one.erased and one.erased.scan]
+    if not scans:
+        return []
+    searched, places = sum(scan.searched_for for scan in scans), sum(scan.found for scan in scans)
+    return _scan_facts(replace(scans[-1], searched_for=searched, found=places))
+
+
+def _look_at_each(found: list[Retained]) -> list[str]:
+    return [f"{one.workflow}: {line}" for one in found if one.erased for line in _look_at(one.erased)]
 
 
 def _look_at(erased: Erased) -> list[str]:
