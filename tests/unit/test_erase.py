@@ -396,6 +396,37 @@ def test_a_draft_that_is_in_flight_does_not_land(db):
 # ---------------------------------------------------------------------------------------------- whose, and which
 
 
+@pytest.mark.parametrize("named", [{"person": "Ada Quill"}, {"refs": ["Ada Quill"]}])
+def test_what_is_named_goes_from_whatever_repeats_it_however_short_it_is(db, named):
+    """C31: a name has no four words, and is no reference that the extractor sees; the proof would not miss it."""
+    wf = workflow_of(db)
+    told = wf.append(strandline.message("user", "I am Ada Quill of Hidden Lane 12, and wait for you.", actor="ada")).seq
+    wf.append(talk(6))
+    wf.checkpoint({"customer": "Ada Quill"}, 1, context_free=True, name="value")
+    wf.checkpoint({"Ada Quill": 3}, 2, context_free=True, name="key")
+    wf.checkpoint({"customer": "Adam Quillon"}, 3, context_free=True, name="other")
+    theirs = replace(make_foreign("earlier", 0), text="In a session before this one Ada Quill called.")
+    with db.store.write(Scope(tenant="acme", workflow=wf.name)) as tx:
+        head = tx.log.head()
+        tx.log.set_head(replace(head, foreign_summaries=tx.summaries.add_foreign([theirs])))
+    erased = wf.erase(**named, **WHO)
+    assert erased.events == (told,)
+    assert (erased.also["checkpoint"], erased.also["foreign_summary"], erased.left_in) == (2, 1, ())
+    assert "Ada Quill" not in through_facets(db)
+    assert wf.recover(name="other").state == {"customer": "Adam Quillon"}
+    assert db.verify().ok
+
+
+def test_what_is_left_is_told_where_no_event_holds_it_any_more(db):
+    """C31: an answer that nothing was there to erase would be taken for one that nothing is there."""
+    wf = workflow_of(db)
+    told = wf.append(strandline.message("user", "Ada Quill is here.")).seq
+    wf.erase(events=[told], **WHO)
+    made = wf.checkpoint({"customer": "Ada Quill"}, 1, context_free=True)
+    again = wf.erase(person="Ada Quill", **WHO)
+    assert (again.event_count, again.left_in) == (0, (f"checkpoint {made.lineage_seq} of 'release'",))
+
+
 def test_a_view_that_never_read_it_is_left_alone(db):
     """I21: its pointer does not move, and its lineage tells it nothing."""
     wf = workflow_of(db)

@@ -38,6 +38,24 @@ def test_what_is_older_than_its_rule_is_erased(db):
     assert db.verify().ok
 
 
+def test_what_holds_in_a_fork_is_kept(db):
+    """C31: a rule that is lifted here is in force there still, and stands in the log once."""
+    acme = db.tenant("acme")
+    here = acme.workflow("here")
+    stated = here.append(strandline.constraint("rule", "Never deploy on Fridays.")).seq
+    here.append(talk(2))
+    here.fork(None, "there", by="ann", why="to try")
+    here.append(strandline.lift_constraint("rule", "Fridays are fine."))
+    later = here.append(strandline.constraint("late", "No letters.")).seq
+    here.append(strandline.lift_constraint("late"))
+    acme.workflow("there").append(strandline.constraint("late", "Ask first."))  # of the same number, and another event
+    acme.set_retention("rules", older_than_s=0, kinds=["constraint"], workflows=["here"], by="ann", why="policy")
+    (done,) = acme.retain(apply=True, by="nightly", why="policy")
+    assert done.erased.events == (later,)
+    assert acme.workflow("there").events(stated, stated)[0].text == "Never deploy on Fridays."
+    assert db.verify().ok
+
+
 def test_a_hold_on_one_workflow_stops_none_of_the_others(db):
     """A hold of the tenant covers those to come, too."""
     acme = db.tenant("acme")

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from strandline.engine.environment import Environment, check_author, check_whole
 from strandline.engine.erase_apply import Taken, take_away
-from strandline.engine.erase_plan import ErasurePlan, prepare
+from strandline.engine.erase_plan import ErasurePlan, named_in, prepare
 from strandline.engine.erase_proof import left_in, prove
 from strandline.engine.family import members
 from strandline.engine.holds import covering
@@ -47,7 +47,8 @@ def erase(env: Environment, order: ErasureOrder, summarizer: Summarizer, *, scan
         with env.phase("erase.prepare"), env.store.read(env.scope) as tx:
             plan = prepare(env, tx, order, summarizer)
         if not plan.losses:
-            return Erased(workflow=env.scope.workflow, events=(), event_count=0, refs=0, lineage_seq=0)
+            left = left_in(env, plan) if named_in(order) else ()  # what was erased before may stand somewhere still
+            return Erased(workflow=env.scope.workflow, events=(), event_count=0, refs=0, lineage_seq=0, left_in=left)
         with env.phase("erase.carry_out"):
             done = _carry_out(env, order, plan, summarizer, is_last=number == ERASURE_TRIES_MAX - 1)
         if done is not None:
@@ -58,7 +59,7 @@ def erase(env: Environment, order: ErasureOrder, summarizer: Summarizer, *, scan
         raise StoreUnavailableError(f"{env.scope}: forks were made meanwhile; nothing was erased", hint="Try again.")
     _emit(plan, taken)
     with env.phase("erase.prove"):
-        return replace(erased, left_in=left_in(plan), scan=prove(env, plan) if scan else None)
+        return replace(erased, left_in=left_in(env, plan), scan=prove(env, plan) if scan else None)
 
 
 def _check(order: ErasureOrder) -> None:

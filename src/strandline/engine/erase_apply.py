@@ -157,9 +157,12 @@ class _Taking:
                 self._taken.also["checkpoint"] += 1
 
     def _foreign(self) -> None:
-        """Erase the summaries of other tools that speak for one of the events."""
+        """Erase the summaries of other tools that speak for one of the events, or repeat it: such a one may speak for
+        what another session said.
+        """
         every = Reach(sorted(self._loss.seen))
-        keys = [s.key for s in self._tx.summaries.foreign() if not s.erased and every.covered(1, s.through_seq)]
+        kept = (summary for summary in self._tx.summaries.foreign() if not summary.erased)
+        keys = [s.key for s in kept if every.covered(1, s.through_seq) or self._traces.stand_in(s.text)]
         self._tx.summaries.erase_foreign(keys)
         self._taken.also["foreign_summary"] += len(keys)
 
@@ -236,15 +239,6 @@ def erased_spans(entry: LineageEntry) -> list[tuple[int, int]]:
         return [(int(first), int(last)) for first, last in entry.detail["spans"]]  # type: ignore[attr-defined]
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptRecordError("it does not say what was erased", place=f"lineage {entry.lineage_seq}") from error
-
-
-def _said(attempt: Attempt) -> list[str]:
-    """Return all texts of an attempt."""
-    said = [attempt.failure_text or ""]
-    said += attempt.verdict.texts if attempt.verdict else ()
-    for draft in attempt.drafts:
-        said += [draft.text, *(claim.text for claim in draft.claims)]
-    return said
 
 
 def _without_details(verdict: Verdict) -> Verdict:

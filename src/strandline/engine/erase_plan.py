@@ -126,6 +126,7 @@ class _Planning:
             parent = self._family.get(member.head.parent or "")
             shared = {s: lost for s, lost in parent.seen.items() if s <= member.head.fork_seq} if parent else {}
             member.seen = shared | member.own
+        self._traces.take_refs(named_in(self._order))
         self._find_gone()
         repeated = tuple(self._spare())
         losses = {m.name: self._loss(m, summarizer) for m in self._family.values() if m.seen or m.gone}
@@ -298,5 +299,10 @@ def meets(order: ErasureOrder, event: Event) -> bool:
         return True
     if order.person is not None and order.person in (event.actor, event.envelope.granter):
         return True
-    wanted = (*order.refs, order.person) if order.person is not None else order.refs
+    wanted = named_in(order)
     return bool(wanted) and any(stands_verbatim(text, said) for said in said_in(event) for text in wanted)
+
+
+def named_in(order: ErasureOrder) -> tuple[str, ...]:
+    """Return the texts that an order names: what holds one of them verbatim has to go, an event or not."""
+    return order.refs if order.person is None else (*order.refs, order.person)

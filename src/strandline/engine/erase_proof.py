@@ -35,16 +35,16 @@ def prove(env: Environment, plan: ErasurePlan) -> FileScan:
     return FileScan(files={}, searched_for=0, found=0, note=note)
 
 
-def left_in(plan: ErasurePlan) -> tuple[str, ...]:
+def left_in(env: Environment, plan: ErasurePlan) -> tuple[str, ...]:
     """Return where the rows of the store still repeat what was erased, read through every facet: what is never erased,
     such as a name, a subject, or why somebody decided. Events that were not erased are told apart from this.
     """
     found: dict[str, None] = {}
-    for loss in plan.losses.values():
-        with loss.env.read() as tx:
-            for place, said in _rows(tx, loss.env.scope.workflow):
+    for here in [loss.env for loss in plan.losses.values()] or [env]:
+        with here.read() as tx:
+            for place, said in _rows(tx, here.scope.workflow):
                 if plan.traces.repeated_by(said):
-                    found[f"{place} of {loss.env.scope.workflow!r}"] = None
+                    found[f"{place} of {here.scope.workflow!r}"] = None
                 if len(found) >= ERASURE_LISTED_MAX:
                     return tuple(found)
     return tuple(found)
@@ -64,9 +64,6 @@ def _rows(tx: Transaction, workflow: str) -> Iterator[tuple[str, str]]:
             yield from ((f"segment {s.head.segment_id!r}", s.text) for s in summary.segments)
     for candidate in tx.jobs.all_candidates():
         for attempt in tx.jobs.attempts(candidate.candidate_id):
-            drafts = [draft.text for draft in attempt.drafts]
-            details = attempt.verdict.texts if attempt.verdict else ()
-            yield f"attempt {attempt.attempt_id!r}", "\n".join((*drafts, *details, attempt.failure_text or ""))
             yield f"attempt {attempt.attempt_id!r}", "\n".join(said_by(attempt))
     for made in tx.checkpoints.all():
         if not made.erased:

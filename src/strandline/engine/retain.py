@@ -1,7 +1,7 @@
 """Retention: rules of a tenant for what is kept, and how long; and the erasure of what is not (C31).
 
 A rule is an entry of the tenant's own lineage; the newest of a name counts. What states a fact that holds, or a call
-that is open, is kept as long as it does: to forget a rule in force is to lift it first.
+that is open, is kept as long as it does, in a fork too: to forget a rule in force is to lift it first.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from strandline.engine.ancestry import compose
 from strandline.engine.environment import Environment, check_author
 from strandline.engine.erase import erase
+from strandline.engine.family import members
 from strandline.engine.lineage import add_entry
 from strandline.engine.reading import read_log
 from strandline.engine.watching import watched
@@ -180,15 +182,34 @@ def _due(env: Environment, rules: Sequence[RetentionRule]) -> list[int]:
     """Return the events of a workflow's own that no rule keeps, but for those that state what holds."""
     if not rules:
         return []
-    now = env.clock.now_us()
-    with env.read() as tx:
+    now, workflow = env.clock.now_us(), env.scope.workflow
+    with env.store.read(env.scope) as raw:
+        stated = _stated(raw, workflow)
+        tx = compose(raw)
         head = tx.log.head()
-        stated = {fact.source_seq for fact in tx.register.as_of(head.revision)}
         return [
             event.seq
-            for event in read_log(tx, head.fork_seq + 1, head.revision, env.scope.workflow)
+            for event in read_log(tx, head.fork_seq + 1, head.revision, workflow)
             if event.body is not None and event.seq not in stated and is_over(rules, event.kind, event.at_us, now)
         ]
+
+
+def _stated(tx: Transaction, workflow: str) -> set[int]:
+    """Return the events of a workflow that state what holds, in it or in a fork: what it lifted may hold there."""
+    shared: dict[str, int] = {}  # the last event that a workflow has in common with this one
+    stated: set[int] = set()
+    for name in reversed(members(tx, workflow)):  # each behind its parent
+        there = tx.relative(name)
+        head = there.log.head()
+        if name == workflow:
+            shared[name] = head.revision
+        elif head.parent in shared:
+            shared[name] = min(shared[head.parent], head.fork_seq)
+        else:
+            continue
+        seqs = (fact.source_seq for fact in there.register.as_of(head.revision))
+        stated.update(seq for seq in seqs if seq <= shared[name])
+    return stated
 
 
 def _workflows(env: Environment) -> list[str]:

@@ -171,12 +171,6 @@ class Verdict:
     claims: tuple[JudgedClaim, ...] = ()
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """All that it quotes of the draft, and of what that was held against: an erasure reaches it."""
-        claims = (f"{claim.claim}\n{claim.reason}\n{claim.sentence}" for claim in self.claims)
-        return (*(violation.detail for violation in self.violations), *claims)
-
-    @property
     def ok(self) -> bool:
         """Whether the draft may become active."""
         return not self.violations
