@@ -86,6 +86,7 @@ SIGHTINGS_PAGE: Final = 32  # sightings of a reference that are read at once
 TAIL_HELD_TOKENS: Final = 2_000_000  # a longer tail is read again, in pages, when it is compacted
 EXTRACTIVE_WINDOW_TOKENS: Final = 2_000_000  # events that the default summarizer is shown at once
 REFS_PAGE: Final = 10_000  # texts of references that a compaction holds at once
+DRAFT_CLAIMS_MAX: Final = 2_000  # of one draft: each is held against the events that it cites
 CITED_EVENTS_MAX: Final = 64  # events of other parts that the draft of a part may call approvals
 PART_TOKENS_MIN: Final = 64  # of the draft of a part: less is no room for a line
 PARTITIONS_MAX: Final = 1_000  # parts of a source that is larger than the summarizer's window

@@ -10,6 +10,7 @@ import pytest
 
 import strandline
 from strandline.limits import ATTEMPTS_MAX, COOLDOWN_CAP_S, REPLANS_MAX
+from strandline.model.candidate import CitedClaim
 from strandline.testing import ScriptedSummarizer, VirtualClock
 from tests.unit.test_engine_stage import (
     lease_of,
@@ -168,6 +169,27 @@ def test_an_answer_of_another_type_is_no_draft(wf, answer):
     before = seen_of(wf)
     assert wf.compact(400, lambda request: answer).outcome == "rejected"
     assert seen_of(wf) == before
+
+
+CLAIM = CitedClaim(text="Work went on.", seqs=(1,))
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [None, ("a claim",), (CitedClaim(text=1, seqs=(1,)),), (CitedClaim(text="a", seqs=("1",)),), (CLAIM,) * 2_001],
+    ids=["none", "text", "number", "words", "too-many"],
+)
+def test_claims_of_another_form_are_no_draft(db, wf, claims):
+    """C14, I22: whoever wrote the summarizer, what it cites is untrusted, and bounded."""
+    before = seen_of(wf)
+    assert wf.compact(400, lambda request: Draft(text="Work went on.", claims=claims)).outcome == "rejected"
+    assert seen_of(wf) == before
+    assert lease_of(db, wf) is None
+
+
+def test_what_a_summarizer_calls_its_model_can_be_kept(wf):
+    """C14: whatever it is."""
+    assert wf.compact(400, lambda request: Draft(text="Work went on.", model="\ud800\0" * 9)).outcome == "activated"
 
 
 def test_a_hook_that_raises_harms_nothing(tmp_path):

@@ -9,7 +9,8 @@ import pytest
 
 import strandline
 from strandline.cli.output import plain
-from tests.unit.test_engine_stage import new_workflow, open_store
+from strandline.model.candidate import CitedClaim, Draft
+from tests.unit.test_engine_stage import new_workflow, open_store, transaction
 from tests.unit.test_secrets import AWS, GITHUB, JWT, OPENAI
 
 PASSWORD = "hunter2x"
@@ -107,6 +108,20 @@ def test_a_draft_that_holds_a_secret_never_activates(db, text):
     assert {v.rule for attempt in outcome.attempts for v in attempt.verdict.violations} == {"secret"}
     assert leaks(outcome) == []
     assert "an0ther-one" not in json.dumps(plain(outcome), default=str)
+
+
+def test_a_claim_of_a_draft_that_holds_a_secret_is_refused_and_kept_nowhere(db):
+    """A draft that cites keeps its claims, and what was said of them, beside its text."""
+    wf = new_workflow(db)
+    say(wf)
+    claim = CitedClaim(text=f"The token is {GITHUB}.", seqs=(1,))
+    draft = Draft(text="Work went on.", claims=(claim,), model=f"model {GITHUB}")
+    outcome = wf.compact(budget=700, summarizer=lambda request: draft, fallback=False)
+    assert {v.rule for attempt in outcome.attempts for v in attempt.verdict.violations} == {"secret"}
+    with transaction(db, wf) as tx:
+        attempts = [tx.jobs.attempts(candidate.candidate_id) for candidate in tx.jobs.all_candidates()]
+    assert attempts
+    assert leaks((outcome, attempts)) == []
 
 
 @pytest.mark.parametrize("secret", SECRETS[:4])

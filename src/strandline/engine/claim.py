@@ -292,7 +292,7 @@ def store_failure(
             failure_text=storable(secrets.redact(text), FAILURE_CHARS_MAX),
             drafts=kept,
             draft_digest=draft_digest(env.store.digest_key, kept) if kept else None,
-            verdict=_kept_verdict(verdict),
+            verdict=_kept_verdict(verdict, secrets),
         )
         mine = tx.jobs.settle_attempt(settled, fence=attempt.fence, expected=AttemptState.RUNNING)
         if mine and ends is not None:
@@ -338,18 +338,23 @@ def _kept(draft: Draft, secrets: Secrets) -> Draft:
     """Return what is kept of a draft that failed: it may hold what can't be stored, and what must not be (C12)."""
     return Draft(
         text=storable(secrets.redact(draft.text), DRAFT_BYTES_MAX),
-        finish=storable(draft.finish, FAILURE_CHARS_MAX),
-        model=storable(draft.model, FAILURE_CHARS_MAX),
+        finish=storable(secrets.redact(draft.finish), FAILURE_CHARS_MAX),
+        model=storable(secrets.redact(draft.model), FAILURE_CHARS_MAX),
     )
 
 
-def _kept_verdict(verdict: Verdict | None) -> Verdict | None:
+def _kept_verdict(verdict: Verdict | None, secrets: Secrets) -> Verdict | None:
+    """Return what is kept of what was said of a draft that failed, and quotes it."""
     if verdict is None:
         return None
     return replace(
         verdict,
         violations=tuple(
-            replace(v, detail=storable(v.detail, FAILURE_CHARS_MAX), fact=storable(v.fact, FAILURE_CHARS_MAX))
+            replace(
+                v,
+                detail=storable(secrets.redact(v.detail), FAILURE_CHARS_MAX),
+                fact=storable(v.fact, FAILURE_CHARS_MAX),
+            )
             for v in verdict.violations
         ),
     )

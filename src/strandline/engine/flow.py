@@ -9,11 +9,13 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from strandline.codec import storable
 from strandline.errors import MalformedDraftError, TransientSummarizerError
-from strandline.model.candidate import Draft
+from strandline.limits import DRAFT_BYTES_MAX, DRAFT_CLAIMS_MAX, FAILURE_CHARS_MAX
+from strandline.model.candidate import CitedClaim, Draft
 from strandline.ports import AsyncSummarizer, Clock, Summarizer, SummaryRequest
 
 T = TypeVar("T")
@@ -173,11 +175,23 @@ def checked(answer: object) -> Draft:
     """Return what a summarizer gave, if it is a draft.
 
     Raises:
-        MalformedDraftError: it is something else, or a draft of something else than text.
+        MalformedDraftError: it is something else, a draft of something else than text and claims, or of more than
+            DRAFT_CLAIMS_MAX of these.
     """
-    if isinstance(answer, Draft) and all(type(part) is str for part in (answer.text, answer.finish, answer.model)):
-        return answer
-    raise MalformedDraftError(f"the summarizer gave a {type(answer).__name__} that is no draft of text")
+    if not isinstance(answer, Draft) or not all(type(p) is str for p in (answer.text, answer.finish, answer.model)):
+        raise MalformedDraftError(f"the summarizer gave a {type(answer).__name__} that is no draft of text")
+    if not isinstance(answer.claims, tuple) or not all(map(_is_claim, answer.claims)):
+        raise MalformedDraftError("the summarizer gave a draft whose claims are no CitedClaims of text and numbers")
+    if len(answer.claims) > DRAFT_CLAIMS_MAX:
+        raise MalformedDraftError(f"the summarizer gave {len(answer.claims):,} claims; at most {DRAFT_CLAIMS_MAX:,}")
+    claims = (replace(claim, text=storable(claim.text, DRAFT_BYTES_MAX)) for claim in answer.claims)
+    return replace(answer, model=storable(answer.model, FAILURE_CHARS_MAX), claims=tuple(claims))
+
+
+def _is_claim(claim: object) -> bool:
+    if not isinstance(claim, CitedClaim) or type(claim.text) is not str or not isinstance(claim.seqs, tuple):
+        return False
+    return all(type(seq) is int for seq in claim.seqs)
 
 
 def _with_deadline(call: Callable[[], R], deadline_s: float | None) -> R:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from strandline.codec import decode_sightings, source_digest
@@ -33,7 +33,6 @@ from strandline.ports import Transaction
 from strandline.rules.ledger import Tally
 from strandline.rules.partition import Part, halved_window, partition
 from strandline.rules.rendering import segment_label
-from strandline.rules.secrets import Secret
 from strandline.rules.updates import stale_references
 from strandline.rules.validation import VIOLATIONS_MAX, invented_refs, validate
 
@@ -216,9 +215,9 @@ def judge(
     found = list(env.references.of_text(draft.text)) if draft.text.strip() else []
     known = covered_refs(env, tx, job, tx.refs.find(found), shown)
     told = [*events, *_cited(env, tx, job, material, draft)] if len(material.parts) > 1 else events
-    secrets = env.references.secrets.find(draft.text)
-    if secrets:
-        return Verdict(violations=tuple(_exposed(secret) for secret in secrets[:VIOLATIONS_MAX]))
+    exposed = list(islice(_exposed(env, draft), VIOLATIONS_MAX))
+    if exposed:
+        return Verdict(violations=tuple(exposed))
     return validate(
         draft,
         budget_tokens=material.draft_tokens,
@@ -232,10 +231,13 @@ def judge(
     )
 
 
-def _exposed(secret: Secret) -> Violation:
-    """Return the violation of a draft that holds a secret; its detail does not repeat it (C12)."""
-    detail = f"it holds a secret ({secret.kind}) at characters {secret.start}..{secret.end}"
-    return Violation(failure=FailureClass.SEMANTIC, rule="secret", detail=detail)
+def _exposed(env: Environment, draft: Draft) -> Iterator[Violation]:
+    """Yield a violation for each secret that a draft holds, in its text or in a claim; no detail repeats one (C12)."""
+    claims = ((f"claim {number} of it", claim.text) for number, claim in enumerate(draft.claims, start=1))
+    for where, text in chain([("it", draft.text)], claims):
+        for secret in env.references.secrets.find(text):
+            detail = f"{where} holds a secret ({secret.kind}) at characters {secret.start}..{secret.end}"
+            yield Violation(failure=FailureClass.SEMANTIC, rule="secret", detail=detail)
 
 
 def _cited(env: Environment, tx: Transaction, job: Job, material: Material, draft: Draft) -> list[SourceEvent]:
