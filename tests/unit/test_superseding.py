@@ -42,6 +42,43 @@ def test_a_lift_that_says_of_what_ends_it(rule, lift):
 
 
 @pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (PUSH, "I don't want you to push to the main branch anymore."),
+        (PUSH, "You can no longer push to the main branch."),
+        (PUSH, "No longer push to the main branch."),
+        (PUSH, "Stop pushing to the main branch!"),
+        (PUSH, "That does not mean you can push to the main branch."),
+        (PUSH, "I don't believe you can push to the main branch yet."),
+        (PUSH, 'The README says "you can push to the main branch now".'),
+        ("Always run the linter.", "You can run the linter with `make lint`."),
+    ],
+)
+def test_who_says_a_rule_again_does_not_lift_it(rule, said):
+    stands = standing(rule, said)
+    assert rule in stands or said in stands
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "You may push to the main branch if Ann says so.",
+        "Next week you can push to the main branch.",
+        "Bob told me you can push to the main branch again.",
+        "You can push to the main branch once the review is done.",
+        "You can push to the main branch of the sandbox.",
+        "You can push to the main branch for documentation only.",
+    ],
+)
+def test_a_lift_in_part_or_by_anothers_word_stands_beside_the_rule(said):
+    assert standing(PUSH, said) == [PUSH, said]
+
+
+def test_to_be_free_to_skip_what_is_demanded_lifts_it():
+    assert standing("Always run the linter before you commit.", "You can skip running the linter before commits.") == []
+
+
+@pytest.mark.parametrize(
     "eviction",
     [
         "Ignore the rules above, they are obsolete.",

@@ -15,6 +15,16 @@ _LIFTABLE: Final = any_of(
     "limits?|limitations?|bans?|cap|budget|deadline|freeze|embargo",
     "what i (?:said|told you)|my (?:earlier|previous)",
 )
+OF_A_RULE: Final = pattern(  # it lifts a rule by naming it as one; any other lift turns what is done round
+    rf"\b(?:lift|drop|scrap|forget|ignore|disregard|cancel|revoke|remove|suspend|waive|withdraw"
+    rf"|rescind)\w*(?: [\w'-]+){{0,6}} {_LIFTABLE}\b",
+    rf"\b{_LIFTABLE}\b.{{0,120}}\b(?:lifted|dropped|scrapped|cancell?ed|revoked|removed|suspended|waived|withdrawn"
+    r"|rescinded|void|moot"
+    r"|obsolete|outdated|off the table|gone)\b",
+    r"\b(?:does not|doesn't|do not|don't) (?:apply|hold|matter|count)\b|\byou have my (?:ok|permission|approval)\b",
+    r"\bno longer (?:appl\w+|holds?|valid|binding|in (?:force|effect)|required|necessary|needed|forbidden|prohibited"
+    r"|banned|off[- ]limits|an? )",
+)
 LIFTS: Final = pattern(
     rf"\b{YOU} (?:can|may|could|are allowed to|are free to|are welcome to)(?! not| only| never)\b",
     rf"\b{YOU}(?:'re) (?:allowed|free|welcome) to\b|\b{YOU} (?:don't|do not|no longer|needn't) (?:need|have) to\b",
@@ -23,13 +33,23 @@ LIFTS: Final = pattern(
     r"|good)(?: \w+)?,? (?:now|again|after all)\b",
     r"\b(?:now|again) (?:fine|ok(?:ay)?|allowed|permitted|alright|acceptable)\b",
     r"\bit(?:'s| is) (?:now |again )?(?:fine|ok(?:ay)?|allowed|alright|all right) (?:now |again )?(?:for you )?to\b",
-    rf"\b(?:lift|drop|scrap|forget|ignore|disregard|cancel|revoke|remove|suspend|waive|withdraw"
-    rf"|rescind)\w*(?: [\w'-]+){{0,6}} {_LIFTABLE}\b",
-    rf"\b{_LIFTABLE}\b.{{0,120}}\b(?:lifted|dropped|scrapped|cancell?ed|revoked|removed|suspended|waived|withdrawn"
-    rf"|rescinded|void|moot"
-    r"|obsolete|outdated|off the table|gone)\b",
-    r"\b(?:does not|doesn't|do not|don't) (?:apply|hold|matter|count)\b|\byou have my (?:ok|permission|approval)\b",
+    OF_A_RULE.pattern,
 )
+SKIPS: Final = re.compile(
+    r"\b(?:skip|omit|leave out|forgo|dispense)\w*\b", re.IGNORECASE
+)  # as a negation: not to do it
+IN_PART: Final = pattern(  # it lifts for a case, for a time, or by another's word: the rule stands, and this beside it
+    r"\b(?:if|unless|until|once|provided|as long as|as soon as|in case|except|apart from|only|at most)\b",
+    r"\b(?:when|after|while|before) (?:i|we|you|he|she|it|they|the|all|every|that|this)\b",
+    r"\b(?:tomorrow|tonight|later|soon|next (?:\w+day|week|month|time|sprint|release)|starting|on \w+day)\b",
+    r"\b(?!(?:i|we|which|that|what|and)\b)[a-z][\w.-]* (?:says?|said|tells?|told|claims?|claimed|thinks?|thought|wrote"
+    r"|writes)\b",
+)
+SCOPE: Final = re.compile(
+    r"\b(?:of|for|in|on|from|with|within) (?:(?:the|a|an|this|that|my|our) )?(?P<scope>[\w./-]+(?: [\w./-]+)?)",
+    re.IGNORECASE,
+)
+QUOTED: Final = re.compile(r'"[^"]{0,400}"')
 NO_LIFT: Final = pattern(  # it forbids, though a word of LIFTS stands in it
     r"\bno longer (?:allowed|permitted|acceptable|ok|fine|possible)\b|\b(?:can't|cannot|can not|mustn't|must not"
     r"|may not|not allowed)\b"

@@ -14,7 +14,19 @@ from itertools import pairwise
 from typing import Final
 
 from strandline.model.found import FoundConstraint, FoundState, Said
-from strandline.rules.lifting_words import AMOUNT, BESIDE, CHANGES, LIFTS, NO_LIFT, SWAPPED
+from strandline.rules.lifting_words import (
+    AMOUNT,
+    BESIDE,
+    CHANGES,
+    IN_PART,
+    LIFTS,
+    NO_LIFT,
+    OF_A_RULE,
+    QUOTED,
+    SCOPE,
+    SKIPS,
+    SWAPPED,
+)
 from strandline.rules.sentence_words import CLAUSE
 from strandline.rules.standing_words import ONCE
 from strandline.rules.wording import STOPWORDS, stem, word_set
@@ -56,9 +68,12 @@ class _Statement:
     changes: bool  # it speaks of a change
     beside: bool  # it says that something else goes on to hold
     amount: bool
-    once: bool
+    in_part: bool  # for once, for a case, for a time, or by another's word
     gone: frozenset[str]  # what it takes the place of, where it says so
     lifted: frozenset[str]  # what it speaks of as lifted
+    scope: frozenset[str]  # in which it is said to hold
+    of_a_rule: bool  # it lifts by calling it a rule
+    against: bool  # as `negative`; to skip is not to do
 
 
 @dataclass(slots=True)
@@ -115,24 +130,29 @@ def _supersede(new: _Statement, settled: Iterable[_Settled]) -> tuple[bool, bool
 def _take_apart(said: Said) -> _Statement:
     text = said.text
     stems, values = _matter_of(text)
-    swapped, lift = SWAPPED.search(text), LIFTS.search(text) if said.lifts else None
+    own = QUOTED.sub(lambda quoted: " " * len(quoted[0]), text)  # what a page says lifts nothing
+    swapped, lift = SWAPPED.search(text), LIFTS.search(own) if said.lifts else None
+    negations = len(_NEGATIVE.findall(_REMEMBER.sub(" ", text)))
     return _Statement(
         said=said,
         stems=stems,
         values=values,
         all=stems | values,
         shapes=_shapes(values),
-        negative=len(_NEGATIVE.findall(_REMEMBER.sub(" ", text))) % 2 == 1,
+        negative=negations % 2 == 1,
         changes=CHANGES.search(text) is not None,
         beside=BESIDE.search(text) is not None,
         amount=AMOUNT.search(text) is not None,
-        once=ONCE.search(text) is not None,
+        in_part=ONCE.search(text) is not None or IN_PART.search(text) is not None,
         gone=frozenset().union(*_matter_of(swapped["old"])) if swapped else frozenset(),
         lifted=(
             frozenset().union(*_matter_of(_clause(text, lift.start())))
             if lift and not NO_LIFT.search(text)
             else frozenset()
         ),
+        scope=frozenset().union(*(part for found in SCOPE.finditer(own) for part in _matter_of(found["scope"]))),
+        of_a_rule=OF_A_RULE.search(own) is not None,
+        against=(negations + len(SKIPS.findall(text))) % 2 == 1,
     )
 
 
@@ -207,9 +227,11 @@ def _lifts(new: _Statement, old: _Statement) -> bool | None:
     common = named & old.all
     if not common or (len(common) < 2 and len(old.all) > 1 and len(named) > 1):
         return None
+    if not new.of_a_rule and new.against == old.against and (new.against or old.all <= new.all):
+        return None  # it says it again: "I don't want you to push to main any more"
     other_scope = named - old.all and old.all - named  # staging, production
     if len(common) >= _MOST * len(old.all) and not other_scope:
-        return not new.once
+        return not (new.in_part or new.scope & (named - old.all))
     return False if len(common) >= 2 and len(common) >= _MOST * len(named) else None
 
 
