@@ -40,8 +40,8 @@ CLASS_GAINS: Final[Mapping[ReferenceClass, float]] = {
     ReferenceClass.CAMEL_CASE: -3.0,
     ReferenceClass.NUMBER: -2.0,
 }
-WORD_GAIN: Final = -2.0
-MOMENT_GAIN: Final = -2.0
+WORD_GAIN: Final = -4.0
+MOMENT_GAIN: Final = -3.0
 INTEGER_GAIN: Final = -4.0
 ROUNDS_MAX: Final = 4  # lines counted alone come to more than the same lines together: a round uses what is left
 MISSES_MAX: Final = 64  # references in a row that don't fit before the ledger counts as full
