@@ -225,6 +225,12 @@ def test_recover_says_which_checkpoint_a_later_restore_left_behind() -> None:
     assert said == "the newest checkpoint (turn 2, lineage 2) was left behind by a later restore of an earlier one"
 
 
+def test_recover_says_in_good_english_that_an_erasure_moved_the_pointer() -> None:
+    made = LineageEntry(lineage_seq=1, kind=LineageKind.CHECKPOINT, op_key="1", revision=1, at_us=0, name="main")
+    erasure = LineageEntry(lineage_seq=2, kind=LineageKind.ERASURE, op_key="2", revision=1, at_us=0)
+    assert why_replayed([made, erasure], "main").startswith("an erasure (lineage 2) moved the pointer")
+
+
 def test_recover_says_which_checkpoint_an_answer_passed_over() -> None:
     def entry(seq: int, kind: LineageKind, **given: Any) -> LineageEntry:
         return LineageEntry(lineage_seq=seq, kind=kind, op_key=str(seq), revision=1, at_us=0, **given)

@@ -139,4 +139,6 @@ def why_replayed(entries: Sequence[LineageEntry], name: str) -> str:
     moves = [e for e in entries if e.kind in MOVES and e.lineage_seq > newest.lineage_seq]
     if not moves:
         return f"{which} was left behind by a later restore of an earlier one"
-    return f"a {moves[-1].kind.value} (lineage {moves[-1].lineage_seq}) moved the pointer to the summary after {which}"
+    kind = moves[-1].kind.value
+    article = "an" if kind[0] in "aeiou" else "a"
+    return f"{article} {kind} (lineage {moves[-1].lineage_seq}) moved the pointer to the summary after {which}"
