@@ -109,6 +109,15 @@ def test_events_of_a_fork_count_once(db, wf):
     assert (found.workflows, found.events) == (2, 22)
 
 
+def test_where_the_rules_of_a_tenant_stand_is_none_of_its_workflows(db, wf):
+    wf.append(talk(3))
+    tenant = db.tenant("acme")
+    before = (tenant.figures().workflows, db.verify().workflows)
+    tenant.set_retention("talk", older_than_s=60, by="dpo", why="policy 4")
+    tenant.hold("case 7", by="counsel", why="in court")
+    assert (tenant.figures().workflows, db.verify().workflows) == before == (1, 1)
+
+
 def test_an_event_loop_gets_the_same(db, wf):
     wf.append(talk(2))
 

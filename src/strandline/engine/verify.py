@@ -28,7 +28,7 @@ from strandline.errors import CorruptRecordError, StrandlineError
 from strandline.limits import VERIFY_PROBLEMS_MAX
 from strandline.model.candidate import AttemptState, CandidateState
 from strandline.model.case import CaseState
-from strandline.model.ids import EVERYONE, Scope
+from strandline.model.ids import EVERYONE, TENANT_RULES, Scope
 from strandline.model.lineage import MOVES, AbandonedRange, LineageEntry, LineageKind
 from strandline.model.outcome import Problem, VerifyReport
 from strandline.model.summary import Summary
@@ -61,7 +61,8 @@ def verify(env: Environment, scopes: list[Scope], progress: Progress | None = No
     once = tuple(dict.fromkeys(problems))  # a segment that several summaries share is damaged once
     for room, found in Counter(room_of(problem.place) for problem in once).items():
         env.emit("incident", IncidentTold(operation="verify", place=room, problems=found))
-    return VerifyReport(workflows=len(scopes), events=events, problems=once[:VERIFY_PROBLEMS_MAX])
+    workflows = sum(scope.workflow != TENANT_RULES for scope in scopes)
+    return VerifyReport(workflows=workflows, events=events, problems=once[:VERIFY_PROBLEMS_MAX])
 
 
 def told_narrowly(report: VerifyReport) -> VerifyReport:

@@ -9,6 +9,7 @@ from strandline.limits import LEASE_TTL_S
 from strandline.model.candidate import AttemptState
 from strandline.model.case import CaseState
 from strandline.model.figures import EVERYWHERE, MICROSECONDS
+from strandline.model.ids import TENANT_RULES
 from strandline.model.lineage import LineageKind, WorkflowHead
 from strandline.stores.memory.schema import Tables
 from strandline.stores.memory.tables import ONLY, Moment
@@ -29,10 +30,10 @@ def add_up(found: Iterator[tuple[str, str, int]], total: dict[tuple[str, str], i
             total[figure, label] = max(there, value) if figure in _LARGEST else there + value
 
 
-def count_workflow(tables: Tables, moment: Moment, now_us: int) -> Iterator[tuple[str, str, int]]:
+def count_workflow(name: str, tables: Tables, moment: Moment, now_us: int) -> Iterator[tuple[str, str, int]]:
     """Yield figure, word and number, each once or several times."""
     head = tables.head.get(moment, ONLY) or WorkflowHead()
-    yield "workflows", EVERYWHERE, 1
+    yield "workflows", EVERYWHERE, int(name != TENANT_RULES)
     yield "events", EVERYWHERE, head.revision - head.fork_seq
     yield from _attempts(tables, moment)
     yield from _views(tables, moment, now_us)

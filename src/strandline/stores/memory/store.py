@@ -229,7 +229,8 @@ class MemoryStore:
             workflow = self._open_workflows()[scope]
             moment = workflow.history.begin_read()
             try:
-                add_up(count_workflow(workflow.tables, moment, now_us), totals.setdefault(scope.tenant, {}))
+                found = count_workflow(scope.workflow, workflow.tables, moment, now_us)
+                add_up(found, totals.setdefault(scope.tenant, {}))
             finally:
                 workflow.history.end_read(moment)
         rows = [(name, *key, number) for name, total in totals.items() for key, number in total.items()]

@@ -9,6 +9,7 @@ from strandline.codec import DIGEST_BYTES
 from strandline.errors import SchemaVersionError, StoreUnavailableError, UnfinishedCopyError
 from strandline.limits import DOCTOR_LEASES_SHOWN_MAX, LEASE_TTL_S
 from strandline.model.diagnosis import Check, Trouble, failed, passed, warned
+from strandline.model.ids import TENANT_RULES
 from strandline.stores.migrate import Migration, pending
 from strandline.stores.sql.session import Row
 from strandline.stores.sql.transfer import COPY_MARK, DIGEST_KEY, refuse_unfinished
@@ -16,11 +17,11 @@ from strandline.stores.sql.transfer import COPY_MARK, DIGEST_KEY, refuse_unfinis
 Ask = Callable[[str], list[Row]]
 SECOND_US: Final = 1_000_000
 
-_COUNTS: Final = """
-SELECT (SELECT count(*) FROM tenant), (SELECT count(*) FROM workflow),
+_COUNTS: Final = f"""
+SELECT (SELECT count(*) FROM tenant), (SELECT count(*) FROM workflow WHERE name <> '{TENANT_RULES}'),
     (SELECT coalesce(sum(revision), 0) FROM workflow), (SELECT coalesce(sum(live_events), 0) FROM workflow),
     (SELECT count(*) FROM attempt WHERE state = 'running'), (SELECT count(*) FROM candidate WHERE state = 'pending')
-"""
+"""  # noqa: S608 - a constant
 _LEASES: Final = """
 SELECT t.name, w.name, v.name, v.lease_attempt, v.lease_until_us FROM view_head v
 JOIN workflow w ON w.tenant_id = v.tenant_id AND w.workflow_id = v.workflow_id

@@ -722,7 +722,7 @@ ON CONFLICT (tenant_id, workflow_id, summarizer) DO UPDATE SET failures = exclud
 -- name: figures
 SELECT t.name, f.figure, f.label, f.number FROM (
     SELECT tenant_id, 'workflows' AS figure, '' AS label, count(*) AS number
-    FROM workflow WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id GROUP BY tenant_id
+    FROM workflow WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id AND name <> :rules GROUP BY tenant_id
     UNION ALL
     SELECT tenant_id, 'events', '', CAST(sum(revision - fork_seq) AS BIGINT)
     FROM workflow WHERE tenant_id BETWEEN :tenant_id AND :last_tenant_id GROUP BY tenant_id
