@@ -99,7 +99,8 @@ def compact(
     error: dict[str, object] = {
         "type": "CompactionOutcome",
         "message": f"the compaction ended as {ended}: {done.reason}",
-        "hint": "Nothing was lost: the summary before it stands, and so does the whole log.",
+        "hint": "Nothing was lost: the summary before it stands, and so does the whole log."
+        + (f" What to do about it is a case: `{target.command('cases')}`." if done.case_id is not None else ""),
     }
     imported_fact = ("imported", count(events_imported, "event") if events_imported else "")
     return Answer(

@@ -35,7 +35,7 @@ def preview(
 ) -> Answer:
     """Say what `compact` would do now: what it covers, carries and drops. Nothing is written.
 
-    Exit code 5: the draft would be refused.
+    A model that is named is asked for the draft, as `compact` would ask it. Exit code 5: the draft would be refused.
     """
     drafting = summarizer_of(summarizer)
     with target.open() as workflow, progress(f"previewing {workflow.name}"):
