@@ -321,3 +321,16 @@ def test_a_text_that_is_json_is_read_as_json_and_what_it_escapes_is_left_out():
     text = json.dumps({"origin": "JFK", "path": "C:\\work\\app.log", "name": "Zo\u00eb", "some_key": 100})
     assert BUILT_IN.of_text(text) == {"JFK": "value", "100": "number"}
     assert BUILT_IN.of_text("[1] JFK") == {}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "curl https://u:pw12345x@h.example/x ghp_0123456789abcdefghijABCDEFGHIJ012345",
+        {"u": "https://u:pw12345x@h.example"},
+    ],
+)
+def test_what_is_explained_holds_no_secret(content: object) -> None:
+    seen = BUILT_IN.explain(content)
+    assert {one.ref for one in seen if one.built_in and not one.refused} == {one.ref for one in seen}
+    assert not [one for one in seen if "pw12345x" in one.ref or "ghp_" in one.ref]

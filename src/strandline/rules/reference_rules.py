@@ -194,12 +194,14 @@ class References:
         return found
 
     def explain(self, content: object) -> list[Seen]:
-        """Return what looks like a reference in a text or in decoded JSON, with why it was taken or not."""
+        """Return what looks like a reference in a text or in decoded JSON, with why it was taken or not; no secret."""
         if isinstance(content, str):
-            taken, built_in = self.of_text(content), extract(content)
+            taken, content = self.of_text(content), self.secrets.redact(content)
+            built_in = extract(content)
         else:
-            taken, built_in = self.of_json(content), extract_json(content)
-        seen = [Seen(ref=ref, by=name, built_in=built_in.get(ref) == name) for ref, name in taken.items()]
+            taken, content = self.of_json(content), self.secrets.redact_json(content)
+            built_in = extract_json(content)
+        seen = [Seen(ref=r, by=name, built_in=name == REDACTED or built_in.get(r) == name) for r, name in taken.items()]
         for ref, kind in built_in.items():
             if ref not in taken:
                 seen.append(Seen(ref=ref, by=kind.value, refused="this class is switched off", built_in=True))
