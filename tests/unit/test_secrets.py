@@ -41,6 +41,9 @@ FOUND = [
     (f"AWS_SECRET_ACCESS_KEY={HEX}", HEX, "token"),
     (f"https://x.example/b?sig={HEX}&v=1", HEX, "token"),
     (f"AccountKey={HEX}==;EndpointSuffix=core", f"{HEX}==", "api-key"),
+    ("mysqldump --password hunter2x shop", "hunter2x", "password"),
+    (f"deploy --api-token '{HEX}' --now", HEX, "token"),
+    (f"VAULT_SECRET_ID={HEX}", HEX, "token"),
 ]
 NONE = [
     "the token count is 1234567890123456",
@@ -58,6 +61,11 @@ NONE = [
     f"commit {HEX}, run 7f3a9c1e-0000-4000-8000-000000000000",
     "getSecret(name) -> Secret; token.value; credentials: boto3.Session",
     "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
+    "PWD=/home/dev/shop-2 OLDPWD=/srv/app2 password_file=/run/secrets/db-1",
+    f'{{"private_key_id": "{HEX}", "token_id": "{HEX}", "tokenIds": "{HEX}", "token_address": "0x{HEX}"}}',
+    "secret_arn=arn:aws:secretsmanager:us-east-1:123456789012:secret:prod/db-AbC123",
+    "tokenizer: cl100k_base_v2 token_endpoint=https://auth.example.com/oauth2/v1/token",
+    "docker login --password-stdin registry-2.example.com && run --token --verbose-output2024",
 ]
 
 

@@ -99,9 +99,19 @@ _MARK_BEGINS: Final = tuple(
     {f"{MARK}{kind.value[: -len(word)]}" for kind in SecretKind for word, *_ in _NAMES if kind.endswith(word)}
 )
 _ASSIGNED: Final = re.compile(
-    r"""[\w.-]{0,40}(?:\\{0,3}["'])?(?:\s{0,4}(?::=|=>|=|:)\s{0,4}|\sis\s{1,4})(?P<quote>\\{0,3}["'`])?"""
+    r"""(?P<rest>[\w.-]{0,40})(?:\\{0,3}["'])?(?:\s{0,4}(?::=|=>|=|:)\s{0,4}|\sis\s{1,4})(?P<quote>\\{0,3}["'`])?"""
     r"""(?P<value>[^\s"'`\\<>(){}\[\],;&|]{1,4096})"""
 )
+_FLAG: Final = re.compile(r"(?s).*--[\w-]{0,20}$")  # before the word of a name on a command line
+_FLAGGED: Final = re.compile(
+    r"""(?P<rest>[\w-]{0,40})[ \t]{1,4}(?P<quote>["'])?(?P<value>(?!-)[^\s"'`\\<>(){}\[\],;&|]{1,4096})"""
+)
+_OF_ANOTHER: Final = (
+    *("id", "name", "arn", "path", "file", "dir", "url", "uri", "endpoint", "address", "type", "algo", "algorithm"),
+    *("version", "format", "policy", "prefix", "stdin", "izer"),
+)
+"""How a name goes on behind its word where the value is none: `token_id`, `passwordFile`, `tokenizer`."""
+_PATH: Final = re.compile(r"(?:~|\.{1,2})?/[\w.+@-]+(?:/[\w.+@-]*)*$")  # as in PWD=/srv/app
 _QUOTED: Final = re.compile(r"""(?P<value>[^"'`\\\r\n]{1,4096}?)\\{0,3}["'`]""")
 _HEADER: Final = re.compile(
     r"""(?:\\{0,3}["'])?\s{0,4}[:=]\s{0,4}(?:\\{0,3}["'])?(?P<scheme>(?i:bearer|basic|token|digest|apikey)\s{1,4})?"""
@@ -250,21 +260,40 @@ def _behind_names(text: str, folded: str) -> Iterator[Secret]:
                 or (before is not None and not before.match(folded, begun, at))
             ):
                 continue
-            value = _assigned(text, at + len(name))
-            if value is None:
+            assigned = _assigned(text, begun, at, at + len(name))
+            if assigned is None:
                 continue
+            value = _whole(text, assigned)
             end = value.end("value")
-            if looks_secret(value["value"], kind):
+            if not _is_of_another(name, assigned["rest"]) and _stands_there(value["value"], kind):
                 yield Secret(*value.span("value"), kind)
 
 
-def _assigned(text: str, at: int) -> re.Match[str] | None:
-    """Match the value that is assigned to the name that goes on at `at`. A quoted one may hold blanks."""
-    assigned = _ASSIGNED.match(text, at)
+def _assigned(text: str, begun: int, at: int, end: int) -> re.Match[str] | None:
+    """Match the value of the name whose word goes from `at` to `end`: assigned to it, or behind it as a flag."""
+    assigned = _ASSIGNED.match(text, end)
+    if assigned is None and _FLAG.match(text, begun, at):
+        assigned = _FLAGGED.match(text, end)
     if assigned is None or text.startswith("(", assigned.end()):  # what is called there gives the value
         return None
+    return assigned
+
+
+def _whole(text: str, assigned: re.Match[str]) -> re.Match[str]:
+    """Return the whole value: a quoted one may hold blanks."""
     quoted = None if assigned["quote"] is None else _QUOTED.match(text, assigned.end("quote"))
     return quoted or assigned
+
+
+def _is_of_another(word: str, rest: str) -> bool:
+    rest = rest.strip("_.-").lower()
+    if word == "secret" and rest == "id":  # half of a login of some
+        return False
+    return rest.endswith(_OF_ANOTHER) or rest.removesuffix("s").endswith(_OF_ANOTHER)
+
+
+def _stands_there(value: str, kind: SecretKind) -> bool:
+    return looks_secret(value, kind) and not (kind is SecretKind.PASSWORD and _PATH.match(value))
 
 
 def _in_headers(text: str, folded: str) -> Iterator[Secret]:
