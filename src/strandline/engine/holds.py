@@ -70,8 +70,8 @@ def list_holds(env: Environment) -> list[Hold]:
 
 
 def covering(tx: Transaction, workflow: str) -> Iterator[Hold]:
-    """Yield the holds that cover a workflow of the family of `tx`."""
-    yield from standing_in(tx.relative(TENANT_RULES), TENANT_RULES)
+    """Yield the holds that cover a workflow of the family of `tx`; where it writes, none is set until it has ended."""
+    yield from standing_in(tx.relative(TENANT_RULES, locked=True), TENANT_RULES)
     if workflow != TENANT_RULES:
         yield from standing_in(tx.relative(workflow), workflow)
 
