@@ -25,6 +25,19 @@ def run(tmp_path, capsys):
     return command
 
 
+def test_what_is_refused_in_one_of_several_workflows_is_no_success(run):
+    """A privacy request that was not met everywhere must not look as if it had been."""
+    run("hold", "set", "case 7", *WHO)
+    refused = run("erase", "--ref", "step", "--all-workflows", *WHO, code=1)
+    assert "case 7" in refused["error"]["message"]
+    assert [found["erased"] for found in refused["workflows"]] == [None]
+    run("retention", "set", "all", "--older-than", "0d", *WHO)
+    assert run("retain")["workflows"][0]["due"] == 4
+    assert "case 7" in run("retain", "--apply", *WHO, code=1)["error"]["message"]
+    run("hold", "lift", "case 7", *WHO)
+    assert run("retain", "--apply", *WHO)["workflows"][0]["erased"]["event_count"] == 4
+
+
 def test_an_erasure_and_what_stops_it(run):
     assert run("hold", "set", "case 7", *WHO)["hold"]["workflow"] == "w"
     assert run("erase", "--event", "2", *WHO, code=1)["error"]["holds"] == ["case 7"]

@@ -1,5 +1,8 @@
 """Law (C31): a tenant says how long events are kept; each workflow is by itself, and what is in force is kept."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 import strandline
@@ -73,6 +76,29 @@ def test_a_hold_on_one_workflow_stops_none_of_the_others(db):
     acme.lift_hold("all", **WHO)
     assert later.erase(events=[1], **WHO).event_count == 1
     assert db.verify().ok
+
+
+def test_a_damaged_workflow_stops_none_of_the_others(tmp_path):
+    """I4, C31: nothing of it is erased, and what is due elsewhere goes every night all the same."""
+    with open_store("sqlite", tmp_path) as db:
+        acme = db.tenant("acme")
+        for name in ("one", "three", "two"):
+            acme.workflow(name).append(strandline.note("I am Ada Quill."))
+        with closing(sqlite3.connect(tmp_path / "store.db")) as connection, connection:
+            connection.execute("DROP TRIGGER event_is_never_changed")
+            connection.execute("UPDATE event SET chain = zeroblob(32) WHERE workflow_id = 2")
+        acme.set_retention("all", older_than_s=0, **WHO)
+        done = acme.retain(apply=True, **WHO)
+        assert [(one.workflow, one.erased is not None) for one in done] == [
+            ("one", True),
+            ("three", False),
+            ("two", True),
+        ]
+        assert "event 1" in done[1].refused
+        for name in ("one", "two"):
+            acme.workflow(name).append(strandline.note("I am Ada Quill."))
+        told = acme.erase(person="Ada Quill", **WHO)
+        assert [one.erased is not None for one in told] == [True, False, True]
 
 
 @pytest.mark.parametrize("wrong", [{"older_than_s": -1}, {"older_than_s": True}, {"kinds": ["talk"]}], ids=str)

@@ -73,9 +73,15 @@ def erase(
 
 
 def answer_of(target: Target, found: list[Retained], done: str) -> Answer:
-    """Return the answer of what was done in several workflows."""
+    """Return the answer of what was done in several workflows; no success where it was refused in one."""
     rows = [(one.workflow, one.due, _outcome(one, done)) for one in found]
     refused = sum(bool(one.refused) for one in found)
+    error: dict[str, object] = {
+        "type": "ErasureRefusedError",
+        "message": f"{count(refused, 'workflow')} refused; "
+        + "; ".join(one.refused for one in found if one.refused)[:500],
+        "hint": "What was done elsewhere stands. Repeat it once nothing is in the way; what is gone is passed over.",
+    }
     total = sum(one.erased.event_count for one in found if one.erased)
     heading = f"{count(total, 'event')} {done}" if total or done == "erased" else "nothing was erased"
     return Answer(
@@ -84,6 +90,8 @@ def answer_of(target: Target, found: list[Retained], done: str) -> Answer:
         facts=_scans_facts(found),
         text="\n".join([table_of([("workflow", "events", "outcome"), *rows]), *_look_at_each(found)]) if rows else "",
         hint=next((_hint(one.erased.scan) for one in found if one.erased), ""),
+        error=error if refused else {},
+        code=int(bool(refused)),
     )
 
 

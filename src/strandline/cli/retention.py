@@ -75,7 +75,7 @@ def retain(
     due = sum(one.due for one in found)
     answer = answer_of(target, found, "due")
     heading = f"{count(due, 'event')} of {count(len(found), 'workflow')} are kept no longer; nothing was erased"
-    return Answer(value=answer.value, heading=heading, text=answer.text)
+    return Answer(value=answer.value, heading=heading, text=answer.text, error=answer.error, code=answer.code)
 
 
 def set_rule(

@@ -153,14 +153,18 @@ class RetainOrder:
 def retain(env: Environment, order: RetainOrder, summarizer: Summarizer) -> list[Retained]:
     """Find what the rules of a tenant have come to the end of, and erase it where that is asked for.
 
-    Each workflow is by itself: a hold on one, or a reader of it, stops none of the others.
+    Each workflow is by itself: a hold on one, a reader of it, or a damaged record, stops none of the others.
     """
     if order.apply:
         check_author(order.by, order.why)
     rules, done = list_rules(env), []
     for workflow in _workflows(env):
         here = replace(env, scope=Scope(tenant=env.scope.tenant, workflow=workflow))
-        due = _due(here, rules_for(rules, workflow))
+        try:
+            due = _due(here, rules_for(rules, workflow))
+        except CorruptRecordError as error:
+            done.append(Retained(workflow=workflow, due=0, refused=str(error)))
+            continue
         if not due:
             continue
         found = Retained(workflow=workflow, due=len(due))
@@ -174,8 +178,8 @@ def _carry_out(
     wanted = ErasureOrder(events=tuple(due), by=order.by, why=order.why, force=order.force)
     try:
         return replace(found, erased=erase(env, wanted, summarizer, scan=order.scan))
-    except ErasureRefusedError as error:
-        return replace(found, refused=error.message)
+    except (ErasureRefusedError, CorruptRecordError) as error:
+        return replace(found, refused=str(error))
 
 
 def _due(env: Environment, rules: Sequence[RetentionRule]) -> list[int]:
@@ -232,8 +236,8 @@ def erase_everywhere(
         here = replace(env, scope=Scope(tenant=env.scope.tenant, workflow=check_workflow(workflow)))
         try:
             erased = erase(here, order, summarizer, scan=scan)
-        except ErasureRefusedError as error:
-            done.append(Retained(workflow=workflow, due=0, refused=error.message))
+        except (ErasureRefusedError, CorruptRecordError) as error:
+            done.append(Retained(workflow=workflow, due=0, refused=str(error)))
             continue
         if erased.event_count:
             done.append(Retained(workflow=workflow, due=erased.event_count, erased=erased))

@@ -94,4 +94,4 @@ class Retained:
     workflow: str
     due: int  # events that are to be erased
     erased: Erased | None = None  # None: it was not done
-    refused: str = ""  # why not: a hold, a reader
+    refused: str = ""  # why not: a hold, a reader, a damaged record
