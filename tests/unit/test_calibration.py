@@ -52,6 +52,11 @@ def test_a_factor_that_no_text_can_have_is_refused(wrong: float) -> None:
         strandline.CalibratedCounter(wrong)
 
 
+def test_a_factor_is_never_rounded_to_nothing() -> None:
+    """A counter that counts 0 for whatever it is given would let anything fit."""
+    assert strandline.CalibratedCounter(1e-12).count("word " * 900) > 0
+
+
 def test_a_store_counts_with_it() -> None:
     with strandline.open(":memory:", counter=strandline.CalibratedCounter(1.43, upper=True)) as db:
         workflow = db.tenant("acme").workflow("w")

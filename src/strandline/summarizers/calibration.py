@@ -49,7 +49,7 @@ class CalibratedCounter:
         if not (math.isfinite(factor) and 0 < factor <= CALIBRATION_FACTOR_MAX):
             raise InvalidInputError(f"factor must be above 0 and at most {CALIBRATION_FACTOR_MAX}, not {factor!r}")
         self._base = as_counter(counter)
-        self.factor = math.ceil(round(factor * 100, 6)) / 100
+        self.factor = max(1, math.ceil(round(factor * 100, 6))) / 100
         self.name = f"{self._base.name}*{self.factor:.2f}{'-upper' if upper else ''}/calibrated-{_VERSION}"
 
     def count(self, text: str) -> int:
