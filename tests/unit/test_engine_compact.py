@@ -491,3 +491,26 @@ def test_the_digest_of_a_draft_is_keyed(tmp_path):
             wf.compact(600, summarizer=lambda request: "The same words.")
             digests.add(wf.lineage()[-1].digest)
     assert len(digests) == 2
+
+
+@pytest.mark.parametrize(
+    "claims", [None, ("a claim",), [CitedClaim(text="x", seqs=(1,))], (CitedClaim(text="x", seqs=(1.5,)),)]
+)
+def test_a_draft_whose_claims_are_none_is_malformed(claims):
+    with strandline.open(":memory:") as db:
+        wf = db.tenant("acme").workflow("w")
+        wf.append([strandline.message("assistant", f"Run {n} passed, see logs/run-{n}.txt") for n in range(300)])
+        drafts = [Draft(text="The runs passed.", claims=claims)] * 3
+        outcome = wf.compact(budget=1_000, summarizer=ScriptedSummarizer(drafts))
+        assert outcome.outcome == "rejected"
+        assert "claims" in outcome.reason
+
+
+def test_what_a_summarizer_says_of_its_failure_can_be_shown():
+    with strandline.open(":memory:") as db:
+        wf = db.tenant("acme").workflow("w")
+        wf.append([strandline.message("assistant", f"Run {n} passed, see logs/run-{n}.txt") for n in range(300)])
+        summarizer = ScriptedSummarizer([strandline.MalformedDraftError("half \ud800 a pair \x00")] * 3)
+        outcome = wf.compact(budget=1_000, summarizer=summarizer)
+        assert outcome.reason == "half \\ud800 a pair \\x00"
+        assert summarizer.requests[1].violations == (outcome.reason,)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from strandline.codec import storable
 from strandline.engine.assemble import assemble
 from strandline.engine.claim import (
     Claim,
@@ -42,7 +43,7 @@ from strandline.errors import (
     SummarizerError,
     UnreconciledSummaryError,
 )
-from strandline.limits import LEASE_TTL_S, REPLANS_MAX
+from strandline.limits import FAILURE_CHARS_MAX, LEASE_TTL_S, REPLANS_MAX
 from strandline.model.candidate import Attempt, Draft, FailureClass, Verdict
 from strandline.model.case import CaseKind
 from strandline.model.lineage import LineageEntry
@@ -185,8 +186,13 @@ def _raised(run: Run, error: SummarizerError, drafts: Sequence[Draft]) -> _Faile
     """Return how an attempt failed whose summarizer raised; the next one is told what was no draft, and why."""
     failure = classify(error)
     if failure is FailureClass.MALFORMED and not isinstance(error, PromptTooLongError):
-        run.violations = (run.env.references.secrets.redact(str(error)),)
+        run.violations = (_said(run, error),)
     return _Failed(error=error, failure=failure, drafts=drafts)
+
+
+def _said(run: Run, error: SummarizerError) -> str:
+    """Return what an error says, as it can be kept and shown: a provider's may quote the key it was given (C12)."""
+    return storable(run.env.references.secrets.redact(str(error)), FAILURE_CHARS_MAX)
 
 
 def _judged(run: Run, drafting: Drafting, drafts: Sequence[Draft]) -> _Failed:
@@ -217,7 +223,7 @@ def _settle_failure(
         question = question_of(candidate_of(run.env, job), _ASKED[decision.result], fact)
     elif fact is not None:
         question = question_of(candidate_of(run.env, job), CaseKind.UNFIT_SUMMARIZER, fact)
-    text = run.env.references.secrets.redact(str(failed.error))  # a provider's may quote the key it was given (C12)
+    text = _said(run, failed.error)
     opened = store_failure(
         run.env,
         attempt,
