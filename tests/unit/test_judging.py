@@ -26,6 +26,21 @@ def judged(fact, summary, tail=()):
     return claim
 
 
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "The budget is 500. The budget was 400 before.",
+        "Step 1 passed. Step 2 failed.",
+        "Deploy the importer. Keep the backups. Unless the tests fail, delete the branch.",
+        "Deploys on Fridays are forbidden. This no longer applies to staging.",
+    ],
+)
+def test_a_fact_of_several_sentences_is_preserved_by_itself(fact):
+    assert judged(fact, f"{BEFORE}{fact}\n\nThe end.").status is ClaimStatus.PRESERVED
+    first = fact.split(". ")[0] + "."
+    assert judged(fact, f"{BEFORE}{first}").status is not ClaimStatus.PRESERVED
+
+
 SAME = [
     (RULE, "Deploys on Fridays are forbidden."),
     (RULE, "On Fridays, never deploy."),
@@ -93,6 +108,12 @@ def test_what_is_not_the_same_is_not(fact, said):
         (RULE, "Deploys on Fridays are fine.", ClaimStatus.CONTRADICTED),
         (RULE, "Deploy on Fridays.", ClaimStatus.CONTRADICTED),
         (RULE, f"{RULE} This rule no longer applies.", ClaimStatus.CONTRADICTED),
+        (RULE, f"{RULE} Correction: on Mondays.", ClaimStatus.CONTRADICTED),
+        (RULE, f"{RULE} Actually it is Mondays.", ClaimStatus.CONTRADICTED),
+        (RULE, f"{RULE}\nEdit: make that Mondays.", ClaimStatus.CONTRADICTED),
+        (RULE, f"{RULE} Just kidding.", ClaimStatus.CONTRADICTED),
+        (RULE, f"{RULE} Ann said to skip that.", ClaimStatus.CONTRADICTED),
+        (RULE, f"## Decided against\n\n{RULE}", ClaimStatus.CONTRADICTED),
         (RULE, f"{RULE} (withdrawn)", ClaimStatus.CONTRADICTED),
         (RULE, f"~~{RULE}~~", ClaimStatus.CONTRADICTED),
         (RULE, f"Obsolete rules:\n- {RULE}", ClaimStatus.CONTRADICTED),

@@ -108,7 +108,8 @@ def _judged(fact: str, texts: Sequence[_Text]) -> JudgedClaim:
     parts = [passage.text for passage in passages(fact) if not passage.bridge]
     if not parts:
         return JudgedClaim(claim=fact, status=ClaimStatus.UNVERIFIABLE, reason="the fact states nothing")
-    judged = [_part_judged(part, texts) for part in parts]
+    own = _in_a_row(parts, texts) if len(parts) > 1 else frozenset()
+    judged = [_part_judged(part, texts, own) for part in parts]
     worst = max(judged, key=lambda claim: _SEVERITY.index(claim.status))
     return JudgedClaim(
         claim=fact,
@@ -118,6 +119,21 @@ def _judged(fact: str, texts: Sequence[_Text]) -> JudgedClaim:
         line=worst.line,
         in_tail=worst.in_tail,
     )
+
+
+def _in_a_row(parts: Sequence[str], texts: Sequence[_Text]) -> frozenset[tuple[int, int]]:
+    """Return the passages, as (text, place), in which a fact of several sentences stands verbatim, one behind the
+    other: none of them speaks against another.
+    """
+    found: set[tuple[int, int]] = set()
+    for number, text in enumerate(texts):
+        places = [at for at, passage in enumerate(text.passages) if not passage.bridge]
+        said = [_bare(text.passages[at].text) for at in places]
+        wanted = [_bare(part) for part in parts]
+        for start in range(len(said) - len(wanted) + 1):
+            if said[start : start + len(wanted)] == wanted:
+                found.update((number, at) for at in places[start : start + len(wanted)])
+    return frozenset(found)
 
 
 _SEVERITY: Final = [
@@ -132,23 +148,24 @@ _SEVERITY: Final = [
 ]
 
 
-def _part_judged(fact: str, texts: Sequence[_Text]) -> JudgedClaim:
+def _part_judged(fact: str, texts: Sequence[_Text], own: frozenset[tuple[int, int]]) -> JudgedClaim:
     form = statement(fact)
     found: _Found | None = None
     stands: set[tuple[int, int]] = set()
     against: tuple[_Text, int, Difference] | None = None
     for number, text in enumerate(texts):
+        beside_it = {place for of, place in own if of == number}
         for at in text.speaking_of(form):
             status = _stands(fact, form, text.passages[at], text.statements[at])
             if status is None:
                 continue
             stands.add((number, at))
-            taken = _taken_back(text, at)
+            taken = _taken_back(text, at, beside_it)
             if taken:
                 against = against or (text, at, Difference(status=ClaimStatus.CONTRADICTED, reason=taken))
             elif found is None or status is ClaimStatus.PRESERVED:
                 found = _Found(text=text, at=at, status=status)
-    against = against or _against(form, texts, found, stands)
+    against = against or _against(form, texts, found, stands | own)
     if against is not None:
         return _told(fact, *against)
     if found is not None:
@@ -233,19 +250,24 @@ def _closes(after: str) -> bool:
 _TAKING: Final = re.compile(rf"\b(?:{'|'.join(sorted(TAKES_BACK, key=len, reverse=True))})\b|n't\b|\?", re.IGNORECASE)
 
 
-def _taken_back(text: _Text, at: int) -> str:
-    """Return what takes a passage back that states a fact: its heading, or a sentence beside it; "" if nothing does."""
+def _taken_back(text: _Text, at: int, own: Container[int]) -> str:
+    """Return what takes a passage back that states a fact: its heading, or a sentence beside it that is none of the
+    fact's `own`; "" if nothing does.
+    """
     passage = text.passages[at]
     if passage.heading and lifts(passage.heading, strong=False):
         return f"it stands under {passage.heading!r}"
     if "~~" in passage.text:
         return "it is struck out"
-    behind = [beside for beside in text.passages[at + 1 :][: 2 * NEIGHBOURS] if not beside.bridge]
+    following = enumerate(text.passages[at + 1 : at + 1 + 2 * NEIGHBOURS], start=at + 1)
+    behind = [beside for place, beside in following if not beside.bridge and place not in own]
     for beside in behind[:NEIGHBOURS]:
         means_it = _MEANS_IT.search(beside.text) or beside.text.count(" ") < REMARK_WORDS_MAX
         if beside.block == passage.block and means_it and lifts(beside.text, strong=False):
             return f"the sentence behind it takes it back: {beside.text!r}"
-    for beside in text.passages[max(0, at - 1) : at]:
+    for place, beside in enumerate(text.passages[max(0, at - 1) : at], start=max(0, at - 1)):
+        if place in own:
+            continue
         means_next = beside.block == passage.block and _MEANS_NEXT.search(beside.text)
         if means_next and lifts(beside.text, strong=False):
             return f"the sentence before it takes it back: {beside.text!r}"
