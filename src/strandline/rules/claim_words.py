@@ -157,9 +157,16 @@ ALL_RESOLVED: Final = _compiled(
 )
 
 _LIMITS: Final = r"(?:constraints|restrictions|rules|freezes|bans|limits|prohibitions)"
+_ALL_GONE: Final = (
+    rf"(?:no (?:more |further |remaining )?(?:active |open )?{_LIMITS} (?:remain|apply|are left|are in force|in force"
+    rf"|in effect|left)|(?:constraints|restrictions|rules): none|(?:^|(?<=[.:] ))(?:ignore|disregard|forget)"
+    rf" (?:all |any |the |these )*(?:previous |earlier |above |prior )?{_LIMITS}"
+    rf"|(?:previous|earlier|prior|above|these) {_LIMITS} are (?:now )?(?:obsolete|outdated|void|moot)"
+    rf"|{_LIMITS} above are (?:now )?(?:obsolete|outdated|void|moot))"
+)
 ALL_LIFTED: Final = _compiled(
     rf"\ball(?: of)?(?: the)?(?: \w+)? {_LIMITS} (?:is|are|was|were|have been|got|now)\b",
-    rf"\bno (?:more |further |remaining )?{_LIMITS} (?:remain|apply|are left|are in force|left)\b",
+    rf"\b{_ALL_GONE}\b",
 )
 LIFTED: Final = Topic(
     name="lifted",
@@ -172,6 +179,9 @@ LIFTED: Final = Topic(
             "apply",
             "not in ",
             "ignore",
+            "disregard",
+            "forget",
+            ": none",
             "no ",
             "allowed",
             "permitted",
@@ -188,7 +198,7 @@ LIFTED: Final = Topic(
         r"|(?:is|are) not in (?:force|effect)|not in (?:force|effect) any ?more"
         r"|(?:can|may) (?:now )?(?:be )?ignored?|(?:now|again) (?:allowed|permitted)"
         r"|(?:allowed|permitted) (?:now|again))\b",
-        rf"\b(?P<strong_none>no (?:more |further |remaining )?{_LIMITS} (?:remain|apply|are left|are in force|left))\b",
+        rf"\b(?P<strong_none>{_ALL_GONE})\b",
         rf"{_START}(?P<weak>removed|dropped|disabled|ended|cancell?ed|expired|withdrawn|revoked|suspended|over){_END}",
     ),
 )
@@ -208,6 +218,8 @@ SUCCEEDED: Final = Topic(
         rf"|stopped|inserted|added|saved|built|ran|provisioned|returned|ok){_END}",
     ),
 )
+
+IRREGULAR: Final = {"sent": "send", "wrote": "write", "written": "write", "built": "build", "ran": "run", "paid": "pay"}
 
 REVOKED: Final = _compiled(r"\b(?:revok\w+|withdr[ae]w\w*|rescind\w*|retract\w*|pulled back|took back)\b")
 

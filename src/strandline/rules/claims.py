@@ -28,6 +28,7 @@ from strandline.rules.claim_words import (
     GENERIC_HOLDERS,
     GENERIC_SUBJECTS,
     GENERIC_TOOLS,
+    IRREGULAR,
     LIFTED,
     LIMIT_WORDS,
     NAMED_BY,
@@ -233,6 +234,7 @@ class _Call:
     def meant_by(self, clause: str) -> bool:
         """Tell whether the clause is about the call."""
         said = words(clause)
+        said |= {base for past, base in IRREGULAR.items() if past in said}
         if _stands_alone(self._id, clause.casefold()):
             return True
         if (
@@ -277,6 +279,9 @@ def _named(text: str, at: int, people: frozenset[str]) -> frozenset[str]:
             return name
         return frozenset()
     before = text[max(0, at - 60) : at].replace("'s", " ").split()[-2:]
+    who = before[-1] if before else ""  # "Dora approved the deploy": a name, though she said nothing
+    if who[:1].isupper() and who.isalpha() and not words(who) & (GENERIC_HOLDERS | NOT_NAMES) and len(words(who)) == 1:
+        return words(who)
     return frozenset(stem(word.strip("@:,.()").casefold()) for word in before) & people
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from strandline.limits import CITED_EVENTS_MAX
 from strandline.model.candidate import CitedClaim
-from strandline.model.event import SourceEvent
+from strandline.model.event import EventKind, SourceEvent
 from strandline.model.judgement import CERTIFIED, ClaimStatus, JudgedClaim
 from strandline.model.register import FactKind
 from strandline.model.summary import Anchor
@@ -26,12 +26,20 @@ from strandline.rules.judging import AGAINST_MIN, NEAR_MIN
 from strandline.rules.passages import Passage, passages
 from strandline.rules.quotes import Sources
 from strandline.rules.statements import Statement, says_the_same, statement
-from strandline.rules.wording import LABEL, Sentence, plain, sentences, words
+from strandline.rules.wording import LABEL, Sentence, bare, plain, sentences, words
 
 FACT_WORDS_MIN: Final = 2  # content words of a fact: with fewer, another sentence can't be told to speak of it
 SPOKEN_OF_MIN: Final = 0.25  # of the words and values of a sentence that stand in the events that it cites
 
 _STATED: Final = frozenset({FactKind.CONSTRAINT, FactKind.ISSUE})
+_STATING: Final = frozenset(
+    {
+        *(EventKind.CONSTRAINT, EventKind.LIFT_CONSTRAINT, EventKind.APPROVAL, EventKind.REVOKE),
+        *(EventKind.ISSUE, EventKind.RESOLVE, EventKind.DECISION),
+    }
+)
+_CUT: Final = re.compile(r"…|\.{3,}|\[\.\.\.\]")
+_WORD: Final = re.compile(r"[^\W_]+")
 _NAMED_EVENT: Final = re.compile(r"[\[(](?:see )?events? #?(\d{1,12})[\])]", re.IGNORECASE)
 
 
@@ -65,7 +73,7 @@ def _on_fact(
         if found is None or not found.sure or found.broad or near < AGAINST_MIN:
             return None
         of_the_rule = words(passage.text) & LIMIT_WORDS - words(fact.text)
-        if of_the_rule or _quoted(passage, lines, sources):
+        if of_the_rule or _quoted(fact, passage, lines, sources):
             return None  # what is said of a rule as such ("the freeze may be lifted") is read by `rules.claims`
         status, reason = found.status, found.reason
     return JudgedClaim(
@@ -78,11 +86,18 @@ def _on_fact(
     )
 
 
-def _quoted(passage: Passage, lines: Sequence[str], sources: Sources) -> bool:
-    """Tell whether a passage, or each of the lines that were read as one, stands verbatim in a source."""
+def _quoted(fact: Anchor, passage: Passage, lines: Sequence[str], sources: Sources) -> bool:
+    """Tell whether a passage, or each of the lines that were read as one, stands verbatim in a source; what is cut out
+    of the fact itself ("delete the database" of "never delete the database") is no quote.
+    """
+    said = bare(fact.text)
+
+    def is_another(line: str) -> bool:
+        return said not in line
+
     own = sentences("\n".join(lines[passage.line - 1 : passage.through]))
-    return sources.quoted(Sentence(text=passage.text), 0, _anything) or (
-        passage.line < passage.through and all(sources.quoted(line, 0, _anything) for line in own)
+    return sources.quoted(Sentence(text=passage.text), 0, is_another) or (
+        passage.line < passage.through and all(sources.quoted(line, 0, is_another) for line in own)
     )
 
 
@@ -151,17 +166,40 @@ def _named_by(events: Iterable[SourceEvent]) -> frozenset[str]:
 
 
 def events_invented(draft: str, events: Sequence[SourceEvent], prior: Sequence[str]) -> Iterator[str]:
-    """Yield the lines that carry the label or the number of an event that was not shown, and are no quote."""
+    """Yield the lines that carry the label or the number of an event that was not shown, and are no quote; and those
+    that put into the mouth of an event that states a fact what it does not say.
+    """
     if not events:
         return
-    shown = {event.seq for event in events}
+    shown = {event.seq: event for event in events}
+    stated: dict[int, str] = {}  # their words, by seq
     for line in draft.splitlines():
         label = LABEL.match(line)
+        if label and label[3] and _misquotes(line, label.end(), label[3], shown.get(int(label[1])), stated):
+            yield line
+            continue
         named = [label[1]] if label else _NAMED_EVENT.findall(line)
         unknown = [number for number in named if int(number) not in shown]
         known_before = any(f"[{number}]" in text for number in unknown for text in prior)
         if unknown and not known_before and not any(line.strip() in text for text in _texts(events, prior)):
             yield line
+
+
+def _misquotes(line: str, at: int, kind: str, event: SourceEvent | None, stated: dict[int, str]) -> bool:
+    """Tell whether a line wears the label of an event that states a fact, and is no excerpt of such an event: by its
+    words from `at`, in order, since marks and line ends are lost where an excerpt is put into one line.
+    """
+    if event is None or not {kind, event.kind.value} & _STATING:
+        return False
+    if kind != event.kind.value:
+        return kind != EventKind.APPROVAL  # that is told by `rules.claims`
+    if event.seq not in stated:
+        stated[event.seq] = _in_words(event.text)
+    return not all(_in_words(part) in stated[event.seq] for part in _CUT.split(plain(line[at:])))
+
+
+def _in_words(text: str) -> str:
+    return " ".join(_WORD.findall(plain(text).casefold()))
 
 
 def _texts(events: Sequence[SourceEvent], prior: Sequence[str]) -> Iterator[str]:

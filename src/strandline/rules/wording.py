@@ -201,7 +201,7 @@ def _wanted(word: str, passed: set[str], since: list[str], *, bare_mention: bool
     if word in _MODALS or word.endswith("'ll"):
         dated = word == "may" and near.isdigit()  # the month
         return not dated and (bare_mention or bool(passed & _INFINITIVES))
-    return word in _WANTS and not (passed & _PAST)
+    return word in _WANTS and not (passed & _PAST) and near not in ("is", "are")  # "the request is approved"
 
 
 def _pieces(line: str, at: int) -> Iterator[str]:
