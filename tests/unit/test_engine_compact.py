@@ -493,19 +493,6 @@ def test_the_digest_of_a_draft_is_keyed(tmp_path):
     assert len(digests) == 2
 
 
-@pytest.mark.parametrize(
-    "claims", [None, ("a claim",), [CitedClaim(text="x", seqs=(1,))], (CitedClaim(text="x", seqs=(1.5,)),)]
-)
-def test_a_draft_whose_claims_are_none_is_malformed(claims):
-    with strandline.open(":memory:") as db:
-        wf = db.tenant("acme").workflow("w")
-        wf.append([strandline.message("assistant", f"Run {n} passed, see logs/run-{n}.txt") for n in range(300)])
-        drafts = [Draft(text="The runs passed.", claims=claims)] * 3
-        outcome = wf.compact(budget=1_000, summarizer=ScriptedSummarizer(drafts))
-        assert outcome.outcome == "rejected"
-        assert "claims" in outcome.reason
-
-
 def test_what_a_summarizer_says_of_its_failure_can_be_shown():
     with strandline.open(":memory:") as db:
         wf = db.tenant("acme").workflow("w")

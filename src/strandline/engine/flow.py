@@ -192,21 +192,6 @@ def _is_claim(claim: object) -> bool:
     if not isinstance(claim, CitedClaim) or type(claim.text) is not str or not isinstance(claim.seqs, tuple):
         return False
     return all(type(seq) is int for seq in claim.seqs)
-    if isinstance(answer, Draft) and all(type(part) is str for part in (answer.text, answer.finish, answer.model)):
-        if _cites(answer.claims):
-            return answer
-        raise MalformedDraftError("the summarizer gave a draft whose claims are no tuple of CitedClaim(text, seqs)")
-    raise MalformedDraftError(f"the summarizer gave a {type(answer).__name__} that is no draft of text")
-
-
-def _cites(claims: object) -> bool:
-    return isinstance(claims, tuple) and all(
-        isinstance(claim, CitedClaim)
-        and type(claim.text) is str
-        and isinstance(claim.seqs, tuple)
-        and all(type(seq) is int for seq in claim.seqs)
-        for claim in claims
-    )
 
 
 def _with_deadline(call: Callable[[], R], deadline_s: float | None) -> R:
