@@ -86,6 +86,9 @@ def test_the_newest_value_of_a_thing_replaces_an_older_one(earlier: str, later: 
         pytest.param("FACT: ticket 12 is closed.", "FACT: ticket 13 is closed.", id="the value is what it speaks of"),
         pytest.param("Step 3 is done.", "Step 4 is done.", id="steps"),
         pytest.param("FACT: The port is 8080.", "FACT: The port could be 9090.", id="unsure"),
+        pytest.param(
+            "The staging port is 8080.", "Bob proposes that the staging port is changed to 9090.", id="proposed"
+        ),
         pytest.param("FACT: The port is 8080.", "FACT: Is the port 9090?", id="question"),
         pytest.param("FACT: The port is 8080.", "FACT: The port is not 9090.", id="denied"),
         pytest.param("FACT: The port is 8080.", "FACT: There is also a second port, 9090.", id="beside it"),

@@ -34,7 +34,8 @@ _NEWS = word_set(
 )
 _UNSURE = word_set(
     "if maybe perhaps might could would suppose propose proposed proposal consider considering option possibly"
-    " probably think guess unless whether"
+    " probably think guess unless whether proposes proposing suggest suggests suggested suggestion recommends"
+    " recommended"
 )
 _LINKS = word_set("is are was were be has have had at to belongs")  # by which a statement says what something is
 _IS = word_set("is are was were")
