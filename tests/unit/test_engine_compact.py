@@ -501,3 +501,15 @@ def test_what_a_summarizer_says_of_its_failure_can_be_shown():
         outcome = wf.compact(budget=1_000, summarizer=summarizer)
         assert outcome.reason == "half \\ud800 a pair \\x00"
         assert summarizer.requests[1].violations == (outcome.reason,)
+
+
+@pytest.mark.parametrize("error", [TimeoutError("no answer"), ConnectionResetError("gone")])
+def test_a_summarizer_that_maps_no_error_is_tried_again(tmp_path, error):
+    """C14: an object of one's own that raises what its client raises."""
+    with open_store("memory", tmp_path) as db:
+        wf = new_workflow(db)
+        wf.append([strandline.message("user", f"Line {number}. " + "Words. " * 40) for number in range(20)])
+        summarizer = ScriptedSummarizer([error, "Lines were said."])
+        outcome = wf.compact(600, summarizer=summarizer)
+        assert outcome.outcome == "activated"
+        assert [attempt.failure for attempt in outcome.attempts] == ["transient", None]

@@ -12,6 +12,7 @@ from strandline.engine.consult import consult
 from strandline.engine.flow import Summarize, Verb
 from strandline.engine.material import Material, Shown, judge, read_material, read_part
 from strandline.engine.plan_job import Job
+from strandline.errors import TransientSummarizerError
 from strandline.limits import LEASE_RENEWED_S, PART_TOKENS_MIN
 from strandline.model.candidate import Draft, Violation
 from strandline.model.event import SourceEvent
@@ -68,7 +69,7 @@ def draft_segments(
 
 def _draft_segment(run: Run, job: Job, material: Material, drafting: Drafting) -> Verb[Draft]:
     """Let one segment be drafted: at once, or in parts that fit the summarizer's window (C10), one held at a time."""
-    env, summarizer, parts = run.env, run.order.summarizer, material.parts
+    env, parts = run.env, material.parts
     drafts: list[Draft] = []
     joint_tokens = env.counter.count(JOINT) + 1
     spent = 0
@@ -90,8 +91,7 @@ def _draft_segment(run: Run, job: Job, material: Material, drafting: Drafting) -
             counter=env.counter,
         )
         _hold(run, job)
-        with run.phase("draft"):
-            draft: Draft = yield Summarize(summarizer=summarizer, request=request, deadline_s=run.order.deadline_s)
+        draft = yield from _ask(run, request)
         drafts.append(draft)
         spent += env.counter.count(draft.text)
         if draft.text or budget or len(parts) == 1:
@@ -109,6 +109,21 @@ def _draft_segment(run: Run, job: Job, material: Material, drafting: Drafting) -
     if not drafting.violations:  # of the parts; together they may still be too much, or nothing
         drafting.violations += malformed(whole, material.draft_tokens, env.counter.count(text))
     return whole
+
+
+def _ask(run: Run, request: SummaryRequest) -> Verb[Draft]:
+    """Let the summarizer draft. What says that nobody answered is worth another try, whoever raises it (C14).
+
+    Raises:
+        SummarizerError: it gave no draft.
+    """
+    summarizer = run.order.summarizer
+    with run.phase("draft"):
+        try:
+            draft: Draft = yield Summarize(summarizer=summarizer, request=request, deadline_s=run.order.deadline_s)
+        except (TimeoutError, ConnectionError) as error:
+            raise TransientSummarizerError(f"{summarizer.name}: {type(error).__name__}: {error}") from error
+    return draft
 
 
 def _hold(run: Run, job: Job) -> None:
