@@ -72,6 +72,12 @@ _FORMS: Final = (
     (SecretKind.TOKEN, _form("pypi-", r"AgE[\w-]{40,1000}")),
     (SecretKind.TOKEN, _form("hf_", r"[A-Za-z0-9]{30,100}")),
     (SecretKind.TOKEN, _form("xox", r"[abeoprs]-[A-Za-z0-9-]{10,255}")),
+    (SecretKind.TOKEN, _form(r"ya29\.", r"[\w-]{20,2000}")),
+    (SecretKind.TOKEN, _form("GOCSPX-", r"[\w-]{20,100}")),
+    (SecretKind.TOKEN, _form("dop_v1_", r"[a-f0-9]{40,100}")),
+    (SecretKind.TOKEN, _form("shp", r"(?:at|ca|pa|ss)_[a-fA-F0-9]{20,100}")),
+    (SecretKind.API_KEY, _form("whsec_", r"[A-Za-z0-9+/=]{20,200}")),
+    (SecretKind.TOKEN, _form(r"hooks\.slack\.com/services/", r"T\w{6,20}/B\w{6,20}/\w{16,64}")),
     (SecretKind.JWT, _form("eyJ", r"[\w-]{8,4096}\.eyJ[\w-]{2,4096}\.[\w-]{8,4096}")),
 )
 """Secrets that are known by their form."""
@@ -124,7 +130,7 @@ _SIGNED: Final = re.compile(r"sig=(?P<value>[\w%+/=.~-]{16,4096})")  # of a URL 
 _ADDRESS: Final = re.compile(r"""://[^\s:/@"'`<>\\]{0,200}:(?P<value>[^\s/@"'`<>\\]{1,400})@""")
 
 _SIGN: Final = re.compile(
-    r"sk[-_]|rk_|a[ks]ia|aiza|sg\.|gh[opsur]_|github_pat|glpat|npm_|pypi-|hf_|xox|eyj|-----b|://|sig="
+    r"sk[-_]|rk_|a[ks]ia|aiza|sg\.|gh[opsur]_|github_pat|ya29|gocspx|dop_v1|shp[acps]|whsec|hooks\.slack|glpat|npm_|pypi-|hf_|xox|eyj|-----b|://|sig="
     r"|passw|passphrase|pwd|secret|token|signature|credential|key|authorization|bearer|cookie"
 )
 SHORT_CHARS_MAX: Final = 400
