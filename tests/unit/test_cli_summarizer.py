@@ -15,7 +15,7 @@ from tests.unit.test_cli import Run, answer, run, store  # noqa: F401  fixtures
 from tests.unit.test_engine_stage import talk
 
 Say = Callable[..., dict[str, Any]]
-ANSWER = json.dumps({"claims": [{"text": "They talked.", "events": [1]}]})
+ANSWER = json.dumps({"claims": [{"text": "Step 1 looks at /srv/site/1/plan.md.", "events": [1]}]})
 
 
 @pytest.fixture

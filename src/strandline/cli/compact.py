@@ -16,11 +16,11 @@ from strandline.cli.output import count, pick, plain, span, when
 from strandline.cli.progress import progress
 from strandline.cli.shares import SharesOption
 from strandline.cli.spool import spooled
-from strandline.cli.summarizer import DEFAULT, Chosen, summarizer_of
+from strandline.cli.summarizer import DEFAULT, Chosen, NoFallback, summarizer_of
 from strandline.model.due import PRIORITY_MAX, PRIORITY_USUAL
 
 if TYPE_CHECKING:
-    from strandline import CompactionOutcome, DueCompaction
+    from strandline import CompactionOutcome, DueCompaction, Shares
 
 File = Annotated[
     Path | None, typer.Argument(metavar="FILE", help="A transcript to import first; - is stdin.", show_default=False)
@@ -54,16 +54,15 @@ def compact(
     through: Through = None,
     when_tokens: WhenTokens = None,
     shares: SharesOption = None,
+    no_fallback: NoFallback = False,
     later: Later = False,
     delay_s: Delay = None,
     priority: Priority = None,
 ) -> Answer:
     """Compact; with FILE, import it and compact in one go."""
-    if through is not None and later:
-        raise typer.BadParameter("in the background it covers what the budget demands", param_hint="--through")
-    if shares is not None and later:
-        raise typer.BadParameter("in the background the budget has its usual shares", param_hint="--shares")
-    if not later and (delay_s is not None or priority is not None):
+    if later:
+        _check_later(through, shares, no_fallback)
+    elif delay_s is not None or priority is not None:
         raise typer.BadParameter("they say when it is run in the background", param_hint="--delay / --priority")
     drafting = None if later else summarizer_of(summarizer)  # of what is run later, `run-due` says it
     begun = opened = imported = time.perf_counter()
@@ -86,7 +85,13 @@ def compact(
             return _asked(target, asked, events_imported)
         with progress(f"compacting {workflow.name}"):
             done = workflow.compact(
-                budget, drafting, strict=strict, through=through, when_tokens=when_tokens, shares=shares
+                budget,
+                drafting,
+                strict=strict,
+                through=through,
+                when_tokens=when_tokens,
+                shares=shares,
+                fallback=not no_fallback,
             )
         case_kind = workflow.case(done.case_id).kind if done.case_id is not None else None
     duration_ms = _ms(begun, time.perf_counter())
@@ -110,6 +115,15 @@ def compact(
         error=error if failed else {},
         code=_CODES.get(done.outcome, REJECTED) if failed else 0,
     )
+
+
+def _check_later(through: int | None, shares: Shares | None, no_fallback: bool) -> None:
+    if through is not None:
+        raise typer.BadParameter("in the background it covers what the budget demands", param_hint="--through")
+    if shares is not None:
+        raise typer.BadParameter("in the background the budget has its usual shares", param_hint="--shares")
+    if no_fallback:
+        raise typer.BadParameter("who runs it says so: `run-due`, `worker`", param_hint="--no-fallback")
 
 
 def _asked(target: Target, asked: DueCompaction, events_imported: int) -> Answer:

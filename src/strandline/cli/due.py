@@ -12,7 +12,7 @@ from strandline.cli.command import Answer, Target, number
 from strandline.cli.failures import CORRUPT, REJECTED, UNRECONCILED, describe
 from strandline.cli.output import count, fitted, pick, plain
 from strandline.cli.progress import progress
-from strandline.cli.summarizer import DEFAULT, Chosen, summarizer_of
+from strandline.cli.summarizer import DEFAULT, Chosen, NoFallback, summarizer_of
 from strandline.limits import SWEEP_ROWS_MAX
 from strandline.system import SystemClock
 
@@ -106,14 +106,20 @@ def _span(micros: int) -> str:
     return f"{seconds / size:.0f} {unit}"
 
 
-def run_due(target: Target, limit: Limit = SWEEP_ROWS_MAX, once: Once = False, summarizer: Chosen = DEFAULT) -> Answer:
+def run_due(
+    target: Target,
+    limit: Limit = SWEEP_ROWS_MAX,
+    once: Once = False,
+    summarizer: Chosen = DEFAULT,
+    no_fallback: NoFallback = False,
+) -> Answer:
     """Run what is due in the background, of all tenants, and end: for cron. Several may run at the same time.
 
     The exit code tells of the worst: 8 a row is damaged, 5 one failed, 3 one waits for the answer of a case, else 0.
     """
     drafting = summarizer_of(summarizer)
     with closing(target.open_store()) as db:
-        runs = _run_all(db, limit, once, drafting)
+        runs = _run_all(db, limit, once, drafting, not no_fallback)
     results = Counter(str(run["result"]) for run in runs)
     rows = [(*(run[name] for name in ("tenant", "workflow", "view", "result")), run["reason"]) for run in runs]
     told = ", ".join(f"{number:,} {result}" for result, number in sorted(results.items()))
@@ -132,7 +138,7 @@ def run_due(target: Target, limit: Limit = SWEEP_ROWS_MAX, once: Once = False, s
     )
 
 
-def _run_all(db: Strandline, limit: int, once: bool, summarizer: object) -> list[dict[str, object]]:
+def _run_all(db: Strandline, limit: int, once: bool, summarizer: object, fallback: bool) -> list[dict[str, object]]:
     """Sweep and run, until nothing new is due or so many were run."""
     runs: list[dict[str, object]] = []
     tried: set[DueKey] = set()
@@ -141,20 +147,20 @@ def _run_all(db: Strandline, limit: int, once: bool, summarizer: object) -> list
             keys = [key for key in db.sweep(min(limit, SWEEP_ROWS_MAX)) if key not in tried][: limit - len(runs)]
             for key in keys:
                 tried.add(key)
-                runs.append(_run_one(db, key, summarizer))
+                runs.append(_run_one(db, key, summarizer, fallback))
                 tell(len(runs), len(tried) if once else 0)
             if once or not keys:
                 break
     return runs
 
 
-def _run_one(db: Strandline, key: DueKey, summarizer: object) -> dict[str, object]:
+def _run_one(db: Strandline, key: DueKey, summarizer: object, fallback: bool) -> dict[str, object]:
     """Run one; a row that is damaged does not keep the others from being run."""
     from strandline import CorruptRecordError
 
     where: dict[str, object] = {"tenant": key.tenant, "workflow": key.workflow, "view": key.view}
     try:
-        ran = db.run_due(key, summarizer)
+        ran = db.run_due(key, summarizer, fallback=fallback)
     except CorruptRecordError as error:
         return {**where, "result": "error", "reason": str(error), "error": describe(error)}
     ended = None if ran.outcome is None else ran.outcome.outcome.value

@@ -18,6 +18,9 @@ Chosen = Annotated[
     ),
 ]
 DEFAULT: Final = "extractive"
+NoFallback = Annotated[
+    bool, typer.Option("--no-fallback", help="Quarantine what the extractive summarizer would draft instead.")
+]
 
 
 def summarizer_of(name: str) -> object:

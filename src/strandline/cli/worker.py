@@ -15,7 +15,7 @@ import typer
 from strandline.cli.command import Answer, Budget, Target, number
 from strandline.cli.failures import CORRUPT, REJECTED, UNRECONCILED, describe
 from strandline.cli.output import count, plain, tell, tell_line
-from strandline.cli.summarizer import DEFAULT, Chosen, summarizer_of
+from strandline.cli.summarizer import DEFAULT, Chosen, NoFallback, summarizer_of
 from strandline.limits import SUMMARIZER_DEADLINE_S, WORKER_THREADS_MAX
 from strandline.model.due import PRIORITY_MAX, PRIORITY_USUAL
 
@@ -28,9 +28,6 @@ Threads = Annotated[
 For = Annotated[float | None, typer.Option("--for", metavar="SECONDS", help="Begin no run after so many seconds.")]
 Once = Annotated[bool, typer.Option("--once", help="End when nothing is due now.")]
 Deadline = Annotated[float, typer.Option("--deadline", metavar="SECONDS", help="For one draft.")]
-NoFallback = Annotated[
-    bool, typer.Option("--no-fallback", help="Quarantine what the extractive summarizer would draft instead.")
-]
 Tokens = Annotated[int | None, typer.Option(metavar="N", parser=number(1), help="As soon as the context has so many.")]
 Events = Annotated[int | None, typer.Option(metavar="N", parser=number(1), help="As soon as so many events came.")]
 Age = Annotated[float | None, typer.Option("--age", metavar="SECONDS", help="So long after the first of them came.")]
