@@ -284,7 +284,7 @@ def test_recover_refused_says_what_is_missing(answer: Any, run: Run, compacted: 
     assert not re.search("recall|pin", unknown, re.IGNORECASE)
 
 
-@pytest.mark.parametrize("ref", ["OPS-4471", "-dash-ref-1", "it's ref-1"])
+@pytest.mark.parametrize("ref", ["OPS-4471-of-the-eastern-harbour-1998", "-dash-ref-1", "it's ref-1"])
 def test_the_hint_of_a_refusal_is_the_way_out_as_it_stands(answer: Any, run: Run, tmp_path: Path, ref: str) -> None:
     where = ("--store", tmp_path / "a store.db", "--tenant", "acme", "--workflow", "w")
     run("append", *where, "--text", "see it", "--ref", ref)
@@ -399,7 +399,7 @@ def test_recover_by_a_policy(answer: Any, open_question: dict[str, Any]) -> None
 @pytest.mark.parametrize(
     ("words", "said", "code"),
     [
-        (["retry"], "'retry' is no answer; these are: replay-from-exact, ", 2),
+        (["again"], "'again' is no answer; these are: replay-from-exact, ", 2),
         (["accept-divergence", "a-1"], "takes 2 words behind it, not 1", 2),
         (["abandon", "now"], "takes 0 words behind it, not 1", 2),
         (["replay-from-checkpoint", "x"], "no lineage_seq", 2),

@@ -60,6 +60,7 @@ def fill(db) -> None:
     ask_twice(wf)
     cool(wf)
     do_twice(wf)
+    wf.read_through("archive", 3)
     wf.compact_later(400)
     child = wf.fork(None, "child", by="eve", why="another way")
     db.tenant("acme").workflow(child.workflow).append(talk(2, start=70))

@@ -92,7 +92,7 @@ def test_a_need_that_stands_there_costs_nothing(wf):
 def test_the_newest_event_is_the_one_that_is_quoted(db):
     """Law 1: an older one may say what is no longer so."""
     wf = new_workflow(db)
-    wf.append([SAY("user", "bucket-7f3a is new"), SAY("user", "bucket-7f3a is full"), *talk(30)])
+    wf.append([SAY("user", "bucket-7f3a is new"), SAY("user", "bucket-7f3a is full"), *talk(200)])
     wf.compact(250, quiet)
     (part,) = retrieved(wf.context(needs=["bucket-7f3a"]))
     assert (part.from_seq, part.excerpts[0].text) == (2, "bucket-7f3a is full")
@@ -360,7 +360,7 @@ def test_messages_hold_quotes_as_text_of_the_user(db):
     """C18, I8: never as a call or a result; and not in one text with the anchors."""
     wf = new_workflow(db)
     wf.append([SAY("user", "go"), strandline.tool_call("c", "make", {}), strandline.tool_result("c", "made vm-4471")])
-    wf.append([strandline.constraint("no-prod", "Never."), *talk(30)])
+    wf.append([strandline.constraint("no-prod", "Never."), *talk(200)])
     wf.compact(250, quiet)
     context = wf.context(needs=["vm-4471"])
     assert [part.from_seq for part in retrieved(context)] == [3]

@@ -298,7 +298,7 @@ def test_durable_metrics_are_the_store_s(tmp_path, traced):
         for point in metrics.get(metric.name, ()):
             words = {label: point.attributes.get(names.attribute(label), "") for label in metric.labels}
             assert counted(registry, metric, **words) == point.value, metric.name
-    assert counted(registry, names.ATTEMPTS_STARTED) == 4
+    assert counted(registry, names.ATTEMPTS_STARTED) == 6
     assert counted(registry, names.ATTEMPTS_FAILED, failure="transient") == 2
     assert counted(registry, names.ATTEMPTS_FAILED, failure="storage") == 0
     assert counted(registry, names.REGRESSIONS) == 1

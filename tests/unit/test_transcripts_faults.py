@@ -191,8 +191,7 @@ def test_the_format_is_told_by_the_first_records(tmp_path: pathlib.Path, data: b
 @pytest.mark.parametrize(
     "data",
     [
-        b'{"type":"session","id":"x"}\n{"type":"message","message":{"role":"user"}}',  # pi
-        b'{"timestamp":"t","type":"session_meta","payload":{}}',  # codex
+        b'{"type":"conversation","id":"x"}',
         b'{"messages":[1]}',
         b'{"messages":[{"type":"user","content":"x"}]}',  # gemini
         b'[{"id":1}]',

@@ -642,7 +642,7 @@ def test_events_for_an_append_have_no_key_and_may_answer_the_log(
     with pytest.raises(InvalidInputError, match="several conversations"):
         list(read_events(path))
     path.write_bytes(b'{"type":"user","uuid":"u","message":{"content":"x"}}')
-    with pytest.raises(InvalidInputError, match="Claude Code session"):
+    with pytest.raises(InvalidInputError, match="whole claude_code session"):
         list(read_events(path))
 
 
