@@ -198,7 +198,7 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(budget=st.sampled_from(BUDGETS))
     def take_off(self, budget: int) -> None:
         """Begin a compaction, and let its summarizer take its time."""
-        verb = self.wf._compaction(budget, quiet, False, None, None, 240.0)
+        verb = self.wf._compaction(budget, quiet, False, None, None, None, 240.0, False, None)
         try:
             state = advance(verb.send, None)
         except (strandline.UnreconciledSummaryError, strandline.ContextOverflowError):
