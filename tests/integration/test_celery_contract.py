@@ -18,6 +18,8 @@ from strandline.integrations.celery.wakeups import send, sweep, waiting
 from strandline.limits import BROKER_PAUSE_S, SWEEP_ROWS_PER_TENANT, WAKEUPS_WAITING_MAX
 from tools.servers import PostgresServer, ValkeyServer, start_postgres, start_valkey
 
+pytestmark = pytest.mark.long
+
 EVENTS = 14
 BUDGET = 200
 LEASE_S = 2

@@ -43,6 +43,8 @@ from strandline.testing import Failure, Reply, ScriptedModel
 from tests.conftest import Llmock
 from tests.unit.test_model_prompt import event, request
 
+pytestmark = pytest.mark.long
+
 EVENTS = [event(seq, f"Step {seq} of the build went into bucket-{seq:04x}, as asked.") for seq in range(1, 20)]
 REQUEST = request(*EVENTS, budget=300)
 ANSWER = json.dumps({"claims": [{"text": f"Step {seq} is done.", "events": [seq]} for seq in range(1, 9)]})

@@ -15,6 +15,8 @@ from tools import servers
 from tools.server_keeper import children_of, runs
 from tools.servers import PostgresServer, ServerError, ValkeyServer, missing_postgres, start_postgres, start_valkey
 
+pytestmark = pytest.mark.long
+
 GONE_DEADLINE_S = 30
 POLL_S = 0.02
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+pytestmark = pytest.mark.long
+
 SUITE = """
 import os
 from pathlib import Path

@@ -28,6 +28,8 @@ from strandline.testing import Reply, ScriptedModel, SeededEntropy, VirtualClock
 from tests.conftest import Llmock
 from tests.unit.test_engine_faults import FaultyStore
 
+pytestmark = pytest.mark.long
+
 BUDGET = 700
 RULE = "Publish only after the security review."
 MAKES: dict[str, Callable[..., ModelSummarizer]] = {

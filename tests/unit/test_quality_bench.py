@@ -14,6 +14,8 @@ from strandline.bench.quality import table
 from strandline.bench.quality.row import Row
 from strandline.cli.app import app
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 ROW = Row(id="kept", measure="what is kept", data="a set", value=97.25, mark=97.0)
 

@@ -8,6 +8,8 @@ import pytest
 from strandline.bench.quality import constraint_corpus, constraints
 from strandline.bench.quality.constraint_corpus import DEMANDING, FORBIDDING, WISHES, digest_of, user_messages, worded
 
+pytestmark = pytest.mark.long
+
 SAID = ["Never push to main.", "Book a flight.", "I prefer direct flights.", "Thanks!"]
 
 
