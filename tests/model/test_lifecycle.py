@@ -25,6 +25,7 @@ from hypothesis.stateful import (
 )
 
 import strandline
+from strandline.engine.compact import compact
 from strandline.engine.flow import Done, Summarize, advance
 from strandline.model.candidate import Draft
 from strandline.model.event import EventKind
@@ -198,7 +199,7 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(budget=st.sampled_from(BUDGETS))
     def take_off(self, budget: int) -> None:
         """Begin a compaction, and let its summarizer take its time."""
-        verb = self.wf._compaction(budget, quiet, False, None, None, None, 240.0, False, None)
+        verb = compact(self.wf._env, self.wf._order(budget, quiet))
         try:
             state = advance(verb.send, None)
         except (strandline.UnreconciledSummaryError, strandline.ContextOverflowError):

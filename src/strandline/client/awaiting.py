@@ -14,9 +14,11 @@ from strandline.client.blocking import Strandline, Tenant, VerifyProgress, Workf
 from strandline.client.moving import MoveProgress
 from strandline.client.verbs import in_thread
 from strandline.client.worker import Told, Worker
+from strandline.engine.compact import compact
 from strandline.engine.compare import CompareProgress
 from strandline.engine.external import Load
 from strandline.engine.import_transcript import Progress
+from strandline.engine.preview import preview
 from strandline.engine.read_context import Context
 from strandline.engine.recover import Recovery
 from strandline.limits import (
@@ -284,12 +286,20 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs, AsyncErasureVerbs):
     ) -> CompactionOutcome:
         """As `Workflow.compact`; a cancelled call lets the step in progress settle and gives its lease back."""
         workflow = self._workflow
-        verb = workflow._compaction(
-            budget, summarizer, strict, through, when_tokens, shares, deadline_s, fallback, judge
+        order = workflow._order(
+            budget,
+            summarizer,
+            strict=strict,
+            through=through,
+            when_tokens=when_tokens,
+            shares=shares,
+            deadline_s=deadline_s,
+            fallback=fallback,
+            judge=judge,
         )
         from strandline.engine.aflow import arun  # brings asyncio, which a blocking program can do without
 
-        return await arun(verb, workflow._env.clock)
+        return await arun(compact(workflow._env, order), workflow._env.clock)
 
     async def preview(
         self,
@@ -302,9 +312,10 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs, AsyncErasureVerbs):
     ) -> Preview:
         """As `Workflow.preview`."""
         workflow = self._workflow
+        order = workflow._order(budget, summarizer, through=through, shares=shares, deadline_s=deadline_s)
         from strandline.engine.aflow import arun
 
-        return await arun(workflow._preview(budget, summarizer, through, shares, deadline_s), workflow._env.clock)
+        return await arun(preview(workflow._env, order), workflow._env.clock)
 
     async def compact_later(
         self,

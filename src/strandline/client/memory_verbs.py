@@ -100,37 +100,29 @@ class MemoryVerbs(Verbs):
             ContextOverflowError: mandatory facts and what must stay verbatim exceed the budget (C11).
             InvalidInputError, CorruptRecordError, StoreUnavailableError: nothing was activated.
         """
-        return run(
-            self._compaction(budget, summarizer, strict, through, when_tokens, shares, deadline_s, fallback, judge),
-            self._env.clock,
+        order = self._order(
+            budget,
+            summarizer,
+            strict=strict,
+            through=through,
+            when_tokens=when_tokens,
+            shares=shares,
+            deadline_s=deadline_s,
+            fallback=fallback,
+            judge=judge,
         )
-
-    def _compaction(
-        self,
-        budget: int | None,
-        summarizer: object,
-        strict: bool,
-        through: int | None,
-        when_tokens: int | None,
-        shares: Shares | None,
-        deadline_s: float,
-        fallback: bool,
-        judge: object,
-    ) -> Verb[CompactionOutcome]:
-        return compact(
-            self._env,
-            self._order(budget, summarizer, strict, through, when_tokens, shares, deadline_s, fallback, judge),
-        )
+        return run(compact(self._env, order), self._env.clock)
 
     def _order(
         self,
         budget: int | None,
         summarizer: object,
-        strict: bool,
-        through: int | None,
-        when_tokens: int | None,
-        shares: Shares | None,
-        deadline_s: float,
+        *,
+        strict: bool = False,
+        through: int | None = None,
+        when_tokens: int | None = None,
+        shares: Shares | None = None,
+        deadline_s: float = SUMMARIZER_DEADLINE_S,
         fallback: bool = False,
         judge: object = None,
     ) -> Order:
@@ -168,12 +160,8 @@ class MemoryVerbs(Verbs):
             SummarizerError: the summarizer gave no draft.
             ContextOverflowError, InvalidInputError, CorruptRecordError, StoreUnavailableError: as `compact`.
         """
-        return run(self._preview(budget, summarizer, through, shares, deadline_s), self._env.clock)
-
-    def _preview(
-        self, budget: int | None, summarizer: object, through: int | None, shares: Shares | None, deadline_s: float
-    ) -> Verb[Preview]:
-        return preview(self._env, self._order(budget, summarizer, False, through, None, shares, deadline_s))
+        order = self._order(budget, summarizer, through=through, shares=shares, deadline_s=deadline_s)
+        return run(preview(self._env, order), self._env.clock)
 
     def compact_later(
         self,

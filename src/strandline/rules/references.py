@@ -43,7 +43,7 @@ _Span = tuple[int, int]
 
 _KEY_CLASSES: Final = frozenset({ReferenceClass.UUID, ReferenceClass.HASH, ReferenceClass.HANDLE, ReferenceClass.PATH})
 _INTEGER: Final = re.compile(r"-?[0-9]{3,511}")
-NAMES_CHARS_MAX: Final = 4_000
+NAMES_CHARS_MAX: Final = 4_000  # of a message of a user that is said, not pasted
 _NAME: Final = re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]{2,58}\b|\b[A-Z]{3,58}\b")
 _PLAIN_VALUE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@/+-]{1,58}[A-Za-z0-9]")
 """A word that is a value of JSON: an airport's code, a first name, a state. JSON escapes nothing in it."""

@@ -30,20 +30,54 @@ HAYSTACK_CHARS: Final = 400  # of a message
 ROUND_MESSAGES: Final = 3  # between two generations
 LABELS: Final = "pins.txt"  # what a reader of the real messages thought of each sentence, by its digest
 
+FOUND: Final = Row(
+    id="found",
+    measure="constraints that nobody declared, found and pinned",
+    data=f"{len(WISHES)} constraints in {FRAMINGS} framings each, among real messages",
+    mark=FOUND_MARK,
+)
+REAL: Final = Row(
+    id="found_real",
+    measure="constraints of real users, found and pinned",
+    data="users' messages of the data sets",
+    mark=REAL_MARK,
+)
+WRONG_PINS: Final = Row(
+    id="wrong_pins",
+    measure="wrong pins per 100 messages of users",
+    data="users' messages of the data sets",
+    mark=WRONG_PINS_MARK,
+    at_most=True,
+    unit="",
+)
+PRECISION: Final = Row(
+    id="pin_precision",
+    measure="pins that are right",
+    data="users' messages of the data sets",
+    mark=PRECISION_MARK,
+)
+KEPT: Final = Row(
+    id="constraints_50",
+    measure=f"declared constraints, byte for byte, after 1 and after {GENERATIONS} generations",
+    data=f"{len(WISHES)} constraints x {POSITIONS} positions x {FRAMINGS} framings x {HAYSTACKS} haystacks",
+    mark=KEPT_MARK,
+)
+_ROWS: Final = (FOUND, REAL, WRONG_PINS, PRECISION, KEPT)
+
 
 def measure(data: Path, tell: Callable[[int, int], None]) -> Iterator[Row]:
     """Measure on made-up constraints among real messages, and on the real messages."""
     said = list(user_messages(data))
     if not said:
         for row in _ROWS:
-            yield row(None, "no transcript is there")
+            yield row.measured(None, "no transcript is there")
         return
     steps = FRAMINGS + HAYSTACKS * FRAMINGS
     found = 0
     for number in range(FRAMINGS):
         tell(number, steps)
         found += _found(worded(number), said[number * AROUND :])
-    yield _found_row(100 * found / (FRAMINGS * len(WISHES)))
+    yield FOUND.measured(100 * found / (FRAMINGS * len(WISHES)))
     yield from _real(said)
     kept = inserted = 0
     for haystack in range(HAYSTACKS):
@@ -51,7 +85,7 @@ def measure(data: Path, tell: Callable[[int, int], None]) -> Iterator[Row]:
             tell(FRAMINGS + haystack * FRAMINGS + number, steps)
             good, of = _kept(worded(number), said[haystack * len(said) // HAYSTACKS + number :])
             kept, inserted = kept + good, inserted + of
-    yield _kept_row(100 * kept / inserted, f"{inserted} insertions, after 1 and after {GENERATIONS} generations")
+    yield KEPT.measured(100 * kept / inserted, f"{inserted} insertions, after 1 and after {GENERATIONS} generations")
 
 
 # ---------------------------------------------------------------------------------------------- nobody declared them
@@ -89,11 +123,11 @@ def _real(said: Sequence[str]) -> Iterator[Row]:
     wrong = verdicts["wrong"] + verdicts["unread"]
     right = verdicts["right"] + verdicts["missed"]
     unread = f"{verdicts['unread']} pins that nobody has read count as wrong" if verdicts["unread"] else ""
-    yield _real_row(
+    yield REAL.measured(
         100 * right / (right + len(missed)) if right else 0.0, "by one reading; " + (unread or "all pins read")
     )
-    yield _wrong_row(100 * wrong / len(said), unread)
-    yield _precision_row(100 * right / (right + wrong) if right + wrong else 100.0, unread)
+    yield WRONG_PINS.measured(100 * wrong / len(said), unread)
+    yield PRECISION.measured(100 * right / (right + wrong) if right + wrong else 100.0, unread)
 
 
 def _labels() -> dict[str, str]:
@@ -142,66 +176,3 @@ def _standing(anchors: str, lines: dict[str, str]) -> set[str]:
 def _anchors(workflow: strandline.Workflow) -> str:
     parts = workflow.context(budget=2 * BUDGET).parts
     return "\n".join(part.text for part in parts if part.kind is strandline.PartKind.ANCHORS)
-
-
-# ---------------------------------------------------------------------------------------------- rows
-
-
-def _found_row(value: float | None, reason: str = "") -> Row:
-    return Row(
-        id="found",
-        measure="constraints that nobody declared, found and pinned",
-        data=f"{len(WISHES)} constraints in {FRAMINGS} framings each, among real messages",
-        value=value,
-        mark=FOUND_MARK,
-        reason=reason,
-    )
-
-
-def _real_row(value: float | None, reason: str = "") -> Row:
-    return Row(
-        id="found_real",
-        measure="constraints of real users, found and pinned",
-        data="users' messages of the data sets",
-        value=value,
-        mark=REAL_MARK,
-        reason=reason,
-    )
-
-
-def _wrong_row(value: float | None, reason: str = "") -> Row:
-    return Row(
-        id="wrong_pins",
-        measure="wrong pins per 100 messages of users",
-        data="users' messages of the data sets",
-        value=value,
-        mark=WRONG_PINS_MARK,
-        at_most=True,
-        unit="",
-        reason=reason,
-    )
-
-
-def _precision_row(value: float | None, reason: str = "") -> Row:
-    return Row(
-        id="pin_precision",
-        measure="pins that are right",
-        data="users' messages of the data sets",
-        value=value,
-        mark=PRECISION_MARK,
-        reason=reason,
-    )
-
-
-def _kept_row(value: float | None, reason: str = "") -> Row:
-    return Row(
-        id="constraints_50",
-        measure=f"declared constraints, byte for byte, after 1 and after {GENERATIONS} generations",
-        data=f"{len(WISHES)} constraints x {POSITIONS} positions x {FRAMINGS} framings x {HAYSTACKS} haystacks",
-        value=value,
-        mark=KEPT_MARK,
-        reason=reason,
-    )
-
-
-_ROWS: Final = (_found_row, _real_row, _wrong_row, _precision_row, _kept_row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,8 +15,8 @@ class Row:
     id: str
     measure: str
     data: str
-    value: float | None
     mark: float
+    value: float | None = None
     at_most: bool = False  # the mark is an upper bound
     unit: str = "%"
     reason: str = ""
@@ -37,3 +37,7 @@ class Row:
     def mark_text(self) -> str:
         """The mark with its sign and unit, as a table shows it."""
         return f"{'≤' if self.at_most else '≥'} {self.mark:g} {self.unit}".rstrip()
+
+    def measured(self, value: float | None, reason: str = "") -> Row:
+        """Return the row with its figure; None, with the reason, where there is none."""
+        return replace(self, value=value, reason=reason)

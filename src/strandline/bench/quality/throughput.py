@@ -17,13 +17,28 @@ ROUNDS: Final = 5  # after those that warm up
 IMPORT_MARK: Final = 15.0
 COMPACT_MARK: Final = 20.0
 
+IMPORT: Final = Row(
+    id="import_mb_s",
+    measure="import, with references and register, per processor second",
+    data=SESSION.as_posix(),
+    mark=IMPORT_MARK,
+    unit="MB/s",
+)
+COMPACTION: Final = Row(
+    id="compact_mb_s",
+    measure="one compaction of it, per processor second",
+    data=SESSION.as_posix(),
+    mark=COMPACT_MARK,
+    unit="MB/s",
+)
+
 
 def measure(data: Path, tell: Callable[[int, int], None]) -> Iterator[Row]:
     """Import and compact the session in a new SQLite store each round, and take the medians."""
     file = data / SESSION
     if not file.is_file():
-        yield _import_row(None, f"{SESSION} is not there")
-        yield _compact_row(None, f"{SESSION} is not there")
+        yield IMPORT.measured(None, f"{SESSION} is not there")
+        yield COMPACTION.measured(None, f"{SESSION} is not there")
         return
     megabytes = file.stat().st_size / 1e6
     imports, compactions = [], []
@@ -36,29 +51,5 @@ def measure(data: Path, tell: Callable[[int, int], None]) -> Iterator[Row]:
         if number >= WARM_UP_ROUNDS:
             imports.append(megabytes / imported.cpu_s)
             compactions.append(megabytes / compacted.cpu_s)
-    yield _import_row(statistics.median(imports))
-    yield _compact_row(statistics.median(compactions))
-
-
-def _import_row(value: float | None, reason: str = "") -> Row:
-    return Row(
-        id="import_mb_s",
-        measure="import, with references and register, per processor second",
-        data=SESSION.as_posix(),
-        value=value,
-        mark=IMPORT_MARK,
-        unit="MB/s",
-        reason=reason,
-    )
-
-
-def _compact_row(value: float | None, reason: str = "") -> Row:
-    return Row(
-        id="compact_mb_s",
-        measure="one compaction of it, per processor second",
-        data=SESSION.as_posix(),
-        value=value,
-        mark=COMPACT_MARK,
-        unit="MB/s",
-        reason=reason,
-    )
+    yield IMPORT.measured(statistics.median(imports))
+    yield COMPACTION.measured(statistics.median(compactions))
