@@ -20,13 +20,14 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 DATA = CHECKOUT.parent / "shared" / "data"
 FILES = sorted(DATA.glob("claude_code_*/*.jsonl"))
 BUDGET = 12_000
-PEAK_KB = 300 * 1024
+PEAK_MB = 300
 
 needs_data = pytest.mark.skipif(not FILES, reason=f"no transcripts at {DATA}")
 
 MEASURED = """
-import json, resource, sys
+import json, sys
 import strandline
+from strandline.bench.rounds import peak_memory_mb
 with strandline.open(sys.argv[2]) as db:
     workflow = db.tenant("default").workflow("w")
     report = workflow.import_transcript(sys.argv[1])
@@ -37,7 +38,7 @@ print(json.dumps({
     "outcome": outcome.outcome, "events": report.events_imported, "unaccounted": outcome.refs_unaccounted,
     "tokens": outcome.tokens_after, "watermark": outcome.watermark, "revision": outcome.revision,
     "problems": [problem.reason for problem in verified.problems], "again": again.events_imported,
-    "foreign": report.foreign_summaries, "peak_kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    "foreign": report.foreign_summaries, "peak_mb": peak_memory_mb(),
 }))
 """
 
@@ -56,7 +57,7 @@ def test_a_real_session_is_imported_compacted_and_verified(path: Path, tmp_path:
     assert 0 < seen["watermark"] < seen["revision"] == seen["events"]
     assert seen["problems"] == []
     assert seen["again"] == 0
-    assert seen["peak_kb"] < PEAK_KB
+    assert seen["peak_mb"] < PEAK_MB
     compactions = json.loads((path.parent / "INDEX.json").read_text())[path.stem]["compactions"]
     assert seen["foreign"] == len(compactions)
 
