@@ -145,6 +145,7 @@ NEEDS_MAX: Final = 1_000
 # Reading
 RECALL_HITS_MAX: Final = 1_000
 EVENTS_PAGE_MAX: Final = 10_000
+RECORD_PAGE_EVENTS: Final = 64  # that a guest looks up at once, from the end of a history, until a whole page is known
 SEARCH_HITS: Final = 20  # of a search, unless it asks for another number
 SEARCH_HITS_MAX: Final = 1_000
 SEARCH_CHARS_MAX: Final = 1_000  # of what is searched for

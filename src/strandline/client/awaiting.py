@@ -263,6 +263,10 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs, AsyncErasureVerbs):
         """As `Workflow.events`."""
         return await in_thread(self._workflow.events, from_seq, through_seq)
 
+    async def seqs_of(self, keys: Collection[str]) -> dict[str, int]:
+        """As `Workflow.seqs_of`."""
+        return await in_thread(self._workflow.seqs_of, keys)
+
     async def basis(self) -> Basis:
         """As `Workflow.basis`."""
         return await in_thread(self._workflow.basis)

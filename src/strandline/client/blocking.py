@@ -25,7 +25,7 @@ from strandline.engine.environment import Environment
 from strandline.engine.external import Load, Loader
 from strandline.engine.import_transcript import Progress, import_conversations, import_transcript
 from strandline.engine.read_context import Context, read_basis
-from strandline.engine.read_events import read_events
+from strandline.engine.read_events import read_events, seqs_of
 from strandline.engine.recover import Recovery, RecoveryRequest, recover
 from strandline.engine.verify import told_narrowly, verify
 from strandline.errors import InvalidInputError
@@ -324,6 +324,15 @@ class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs, ErasureVerbs):
             CorruptRecordError: one is not what was written.
         """
         return read_events(self._env, self._view, from_seq, through_seq)
+
+    def seqs_of(self, keys: Collection[str]) -> dict[str, int]:
+        """Return which of these keys live events bear, each with the event's seq (I3): what need not be appended again.
+
+        Raises:
+            InvalidInputError: more than EVENTS_PAGE_MAX keys at once.
+            CorruptRecordError: one of the events is not what was written.
+        """
+        return seqs_of(self._env, self._view, keys)
 
     def basis(self) -> Basis:
         """Return generation and revision as they are now. A state made from a context has that context as its basis."""

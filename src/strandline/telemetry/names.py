@@ -42,6 +42,7 @@ SPANS: Final[Mapping[str, str]] = {
     "append": "events are appended",
     "import": "a transcript is imported",
     "events": "events are read",
+    "seqs_of": "events are found by their keys",
     "context": "a context is read",
     "basis": "generation and revision are read",
     "recall": "a reference is looked up",
