@@ -115,6 +115,7 @@ def test_an_effect_runs_once_and_its_result_is_given_ever_after(db, wf):
     assert [hit.seq for hit in wf.recall("bucket-7f3a")] == [result.seq]
     assert [hit.seq for hit in wf.recall("logs-bucket")] == [call.seq]
     (effect,) = wf.effects()
+    assert wf.effects(["no such", effect.key]) == [effect]
     assert (effect.state, effect.attempt, effect.call_seq, effect.result_seq) == ("done", 1, call.seq, result.seq)
 
 

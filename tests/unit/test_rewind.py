@@ -746,3 +746,31 @@ async def _twin():
 def test_the_twin_for_event_loops():
     """The same verb, the same answer."""
     assert asyncio.run(_twin()).events == 4
+
+
+# ---------------------------------------------------------------------------------------------- what is kept
+
+
+def test_what_is_kept_is_stated_again_in_the_same_transaction(db, wf):
+    """C22: who leaves turns behind keeps the facts among them; a rewind that can't keep one changes nothing."""
+    wf.append([SAY("user", "a"), strandline.constraint("db", "Stay off production."), SAY("assistant", "b")])
+    wf.append(strandline.issue("scope", "Too wide."))
+    done = wf.rewind(0, keep=[2, 4], **WHO)
+    assert done.restated == ((5, 2), (6, 4))
+    assert [event.text for event in wf.events() if not event.abandoned] == ["Stay off production.", "Too wide."]
+    assert live_of(db, wf) == {("constraint", "db", "standing", 5), ("issue", "scope", "standing", 6)}
+    for keep in ([5], [99], [2]):
+        with pytest.raises(strandline.InvalidInputError, match="is to be kept"):
+            wf.rewind(5, keep=keep, **WHO)
+    assert wf.basis().revision == 6
+    with pytest.raises(strandline.InvalidInputError, match="go with to_revision"):
+        wf.rewind(checkpoint_seq=1, keep=[6], **WHO)
+
+
+def test_a_rewind_is_refused_when_somebody_appended_meanwhile(wf):
+    """I3: what is decided on an old revision does not abandon what came since."""
+    wf.append([SAY("user", "a"), SAY("assistant", "b")])
+    with pytest.raises(strandline.StaleRevisionError) as caught:
+        wf.rewind(1, expected_revision=1, **WHO)
+    assert (caught.value.expected, caught.value.actual) == (1, 2)
+    assert wf.rewind(1, expected_revision=2, **WHO).events == 1

@@ -102,13 +102,16 @@ class ActionVerbs(Verbs):
         )
         return effect(self._env, request)
 
-    def effects(self) -> list[Effect]:
+    def effects(self, keys: Collection[str] | None = None) -> list[Effect]:
         """Return the effects of the workflow and of its forks, by the time of their intent.
+
+        Args:
+            keys: only those that bear one of these, in their order.
 
         Raises:
             CorruptRecordError: one is missing or damaged.
         """
-        return list_effects(self._env, self._view)
+        return list_effects(self._env, self._view, keys)
 
     def effect_args(self, key: str) -> object:
         """Return the arguments that an effect was asked for with, by whomever of the family; None if they were erased.

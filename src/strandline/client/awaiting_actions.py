@@ -44,9 +44,9 @@ class AsyncActionVerbs:
 
         return await arun(verb, workflow._env.clock)
 
-    async def effects(self) -> list[Effect]:
+    async def effects(self, keys: Collection[str] | None = None) -> list[Effect]:
         """As `Workflow.effects`."""
-        return await in_thread(self._workflow.effects)
+        return await in_thread(self._workflow.effects, keys)
 
     async def effect_args(self, key: str) -> object:
         """As `Workflow.effect_args`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from strandline.client.recovery_verbs import RecoveryVerbs
 from strandline.client.verbs import in_thread
 from strandline.engine.read_context import Context
@@ -47,10 +49,25 @@ class AsyncRecoveryVerbs:
         return await in_thread(self._workflow.report_regression, generation, by=by, why=why)
 
     async def rewind(
-        self, to_revision: int | None = None, *, checkpoint_seq: int | None = None, by: str, why: str
+        self,
+        to_revision: int | None = None,
+        *,
+        checkpoint_seq: int | None = None,
+        keep: Collection[int] = (),
+        expected_revision: int | None = None,
+        by: str,
+        why: str,
     ) -> Rewound:
         """As `Workflow.rewind`."""
-        return await in_thread(self._workflow.rewind, to_revision, checkpoint_seq=checkpoint_seq, by=by, why=why)
+        return await in_thread(
+            self._workflow.rewind,
+            to_revision,
+            checkpoint_seq=checkpoint_seq,
+            keep=keep,
+            expected_revision=expected_revision,
+            by=by,
+            why=why,
+        )
 
     async def cases(self, include_answered: bool = False, limit: int = CASES_LISTED_MAX) -> list[Case]:
         """As `Workflow.cases`."""

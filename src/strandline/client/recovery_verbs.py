@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from strandline.client.verbs import Verbs, basis_of
 from strandline.engine.cases import get_case, list_cases
 from strandline.engine.checkpoint import register_checkpoint
@@ -80,25 +82,47 @@ class RecoveryVerbs(Verbs):
         return report_regression(self._env, self._view, generation, by=by, why=why)
 
     def rewind(
-        self, to_revision: int | None = None, *, checkpoint_seq: int | None = None, by: str, why: str
+        self,
+        to_revision: int | None = None,
+        *,
+        checkpoint_seq: int | None = None,
+        keep: Collection[int] = (),
+        expected_revision: int | None = None,
+        by: str,
+        why: str,
     ) -> Rewound:
         """Go on from an earlier event, on a new branch: what came after it is abandoned, and nothing is deleted (C22).
 
         Args:
             to_revision: the last event that stays; 0: none does.
             checkpoint_seq: in its place, the lineage_seq of a checkpoint: of its revision, and `recover` restores it.
+            keep: events behind `to_revision` that are stated again on the new branch, in the same transaction.
+            expected_revision: refuse if the workflow has another revision.
             by: who decides.
             why: for the lineage.
 
         Raises:
-            InvalidInputError: that is no live event or no checkpoint, nothing stands behind it, or nobody decides.
+            InvalidInputError: that is no live event or no checkpoint, nothing stands behind it, nobody decides, or an
+                event of `keep` does not stand behind it.
+            StaleRevisionError: somebody appended meanwhile.
             CorruptRecordError: what would have to be read is not what was written. Nothing was written.
         """
-        if to_revision is None and checkpoint_seq is not None:
+        if to_revision is None and checkpoint_seq is not None and not keep and expected_revision is None:
             return rewind_to_checkpoint(self._env, checkpoint_seq, by=by, why=why, view=self._view)
         if to_revision is None or checkpoint_seq is not None:
-            raise InvalidInputError("give to_revision or checkpoint_seq, and not both; nothing was written")
-        return rewind(self._env, to_revision, by=by, why=why, view=self._view)
+            raise InvalidInputError(
+                "give to_revision or checkpoint_seq, and not both; keep and expected_revision go with to_revision; "
+                "nothing was written"
+            )
+        return rewind(
+            self._env,
+            to_revision,
+            by=by,
+            why=why,
+            view=self._view,
+            keep=keep,
+            expected_revision=expected_revision,
+        )
 
     def cases(self, include_answered: bool = False, limit: int = CASES_LISTED_MAX) -> list[Case]:
         """Return the open cases, the oldest first (C21).

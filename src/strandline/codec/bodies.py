@@ -17,6 +17,7 @@ _TEXTS: Final = {  # blocks that are a text, and the member that holds it
     "thinking": "thinking",
     "refusal": "refusal",
 }
+_ORIGIN: Final = b'"origin":'  # most bodies hold none, and are not decoded to find that out
 _SPOKEN: Final = ("text", "transcript")  # members that are text in a block of any other kind
 
 
@@ -47,6 +48,19 @@ def read_body(event: Event) -> tuple[str, object]:
         except UnicodeDecodeError as error:
             raise CorruptRecordError(f"not UTF-8: {error}", place=place) from error
     return _read_block(decode_json(event.body, place))
+
+
+def read_origin(event: Event) -> str | None:
+    """Return the record that whoever appended an event kept beside it; None where there is none, or it was erased.
+
+    Raises:
+        CorruptRecordError: the body is not what its format says.
+    """
+    if event.body is None or event.format is not BodyFormat.JSON or _ORIGIN not in event.body:
+        return None
+    block = decode_json(event.body, f"body of event {event.seq}")
+    origin = block.get("origin") if isinstance(block, dict) else None
+    return origin if isinstance(origin, str) else None
 
 
 def new_text(new: NewEvent) -> str:

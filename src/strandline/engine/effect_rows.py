@@ -6,7 +6,7 @@ effect and its attempt, so that the same event is found on whatever branch, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -270,9 +270,9 @@ def untold(request: EffectRequest) -> EffectUnknownError:
 
 
 @watched("effects")
-def list_effects(env: Environment, view: str = DEFAULT_VIEW) -> list[Effect]:
-    """Return the effects of the workflow and of its family of forks, by the time of their intent; to a narrow view
-    those whose calls it may read.
+def list_effects(env: Environment, view: str = DEFAULT_VIEW, keys: Collection[str] | None = None) -> list[Effect]:
+    """Return the effects of the workflow and of its family of forks, by the time of their intent, or in the order of
+    the keys that are asked for; to a narrow view those whose calls it may read.
 
     Raises:
         CorruptRecordError: one is missing or damaged.
@@ -281,7 +281,8 @@ def list_effects(env: Environment, view: str = DEFAULT_VIEW) -> list[Effect]:
         book = ledger(tx)
         check_effects_whole(book)
         reader = find_view(tx, view, str(env.scope))
-        return [effect for effect in book.effects.all() if may_read(env, tx, reader, effect)]
+        asked = book.effects.all() if keys is None else map(book.effects.get, dict.fromkeys(keys))
+        return [effect for effect in asked if effect is not None and may_read(env, tx, reader, effect)]
 
 
 def read_args(env: Environment, key: str, view: str = DEFAULT_VIEW) -> object:

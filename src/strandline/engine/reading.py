@@ -12,6 +12,7 @@ from strandline.codec import (
     event_place,
     open_event,
     read_body,
+    read_origin,
     text_digest,
 )
 from strandline.engine.environment import Environment, part_tokens
@@ -153,6 +154,7 @@ def to_source(
         payload=payload,
         late=envelope.late,
         epoch=event.epoch,
+        origin=read_origin(event),
     )
 
 

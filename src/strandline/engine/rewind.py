@@ -7,7 +7,7 @@ a lifted constraint, is stated again on the new branch, so that the register sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -36,7 +36,7 @@ from strandline.engine.reading import (
 )
 from strandline.engine.revert import left_by
 from strandline.engine.watching import watched
-from strandline.errors import CorruptRecordError, InvalidInputError
+from strandline.errors import CorruptRecordError, InvalidInputError, StaleRevisionError
 from strandline.model.candidate import CandidateState
 from strandline.model.event import Event, EventKind
 from strandline.model.ids import DEFAULT_VIEW, EVERYONE
@@ -50,19 +50,35 @@ from strandline.ports.occurrences import RewindTold
 from strandline.rules.branches import Abandoned
 from strandline.rules.register import ENDED_BY_LIFT, rewound
 
+_NEVER_UNDONE = frozenset({EventKind.REVOKE, EventKind.LIFT_CONSTRAINT})
 _GOES_ON = frozenset({CandidateState.PENDING, CandidateState.VALIDATED})
 
 
 @watched("rewind")
-def rewind(env: Environment, to_revision: int, *, by: str, why: str, view: str = DEFAULT_VIEW) -> Rewound:
-    """Abandon every live event behind `to_revision`, in one transaction.
+def rewind(
+    env: Environment,
+    to_revision: int,
+    *,
+    by: str,
+    why: str,
+    view: str = DEFAULT_VIEW,
+    keep: Collection[int] = (),
+    expected_revision: int | None = None,
+) -> Rewound:
+    """Abandon every live event behind `to_revision`, in one transaction, and state those of `keep` again.
 
     Raises:
-        InvalidInputError: it is no live event and not 0, nothing stands behind it, or nobody says who decides.
+        InvalidInputError: it is no live event and not 0, nothing stands behind it, nobody says who decides, or `keep`
+            names an event that does not stand behind it, or can't be stated again.
+        StaleRevisionError: the workflow has another revision than the one that was expected.
         CorruptRecordError: what would have to be read is not what was written. Nothing was written.
     """
+    check_whole("expected_revision", expected_revision)
     with env.write() as tx:
-        done = rewind_in(env, tx, to_revision, by=by, why=why)
+        actual = tx.log.head().revision
+        if expected_revision is not None and expected_revision != actual:
+            raise StaleRevisionError(expected=expected_revision, actual=actual)
+        done = rewind_in(env, tx, to_revision, by=by, why=why, keep=keep)
         told = _told(env, tx, done, find_view(tx, view, str(env.scope)))
     _emit(env, done)
     return told
@@ -133,6 +149,7 @@ def rewind_in(
     by: str,
     why: str,
     checkpoint: LineageEntry | None = None,
+    keep: Collection[int] = (),
 ) -> Rewound:
     """As `rewind`, in a writing transaction that is open.
 
@@ -146,7 +163,7 @@ def rewind_in(
     else:
         to = _of_checkpoint(tx, left, checkpoint, to_revision)
         _check_sound(tx, checkpoint, env.scope.workflow)
-    events, kept = _read_behind(env, tx, to)
+    events, kept = _read_behind(env, tx, to, frozenset(keep))
     if not events and checkpoint is None:
         raise InvalidInputError(f"no live event stands behind {to}: there is nothing to abandon; nothing was written")
     fenced = fence_all(env, tx)
@@ -227,14 +244,17 @@ def _check_sound(tx: Transaction, entry: LineageEntry, workflow: str) -> None:
             )
 
 
-def _read_behind(env: Environment, tx: Transaction, to: int) -> tuple[int, list[Event]]:
-    """Return how many live events stand behind `to`, and those of them that are never undone."""
+def _read_behind(env: Environment, tx: Transaction, to: int, keep: frozenset[int]) -> tuple[int, list[Event]]:
+    """Return how many live events stand behind `to`, and those of them that are to be kept or are never undone."""
     events = 0
     kept = []
     for event in read_live(tx, to + 1, tx.log.head().revision, env.scope.workflow):
         events += 1
-        if event.kind in (EventKind.REVOKE, EventKind.LIFT_CONSTRAINT):
+        if event.seq in keep or event.kind in _NEVER_UNDONE:
             kept.append(event)
+    lost = keep - {event.seq for event in kept}
+    if lost:
+        raise InvalidInputError(f"event {min(lost)} is to be kept, and no live event behind {to} is it")
     return events, kept
 
 
@@ -266,7 +286,7 @@ def _abandon(tx: Transaction, left: Abandoned, to: int, events: int) -> None:
 
 
 def _restate(env: Environment, tx: Transaction, events: Sequence[Event]) -> tuple[tuple[int, int], ...]:
-    """State again what is never undone, where it still says something; return (new seq, old seq) of each.
+    """State again what is kept, and what is never undone where it still says something; return (new seq, old seq).
 
     A revocation always does; the lift of a constraint where the constraint stands again.
     """

@@ -6,6 +6,8 @@ Every function takes these arguments too, by keyword:
     audience: who may read it (I21); None: everyone, and for a result its call's audience.
     refs: references declared by the caller, besides those that are extracted.
     thread: the lane in which a user turn closes open calls (I8); the actor when absent.
+    origin: the record of another framework that the event was made from, as text; kept beside it, verbatim, for who
+        appended it. No model and no search reads it, and it goes with the event when that is erased.
 
 All raise InvalidInputError, which names the argument, when an argument has the wrong type or must not be empty.
 """
@@ -27,6 +29,7 @@ class Common(TypedDict, total=False):
     audience: str | None
     refs: Sequence[str]
     thread: str | None
+    origin: str | None
 
 
 def message(role: Role | str, text: str, **common: Unpack[Common]) -> NewEvent:
@@ -177,9 +180,13 @@ def _event(
     audience: str | None = None,
     refs: Sequence[str] = (),
     thread: str | None = None,
+    origin: str | None = None,
 ) -> NewEvent:
     if thread is not None:
         envelope = envelope._replace(thread=_named("thread", thread))
+    if origin is not None:
+        block = {"type": "text", "text": body} if isinstance(body, str) else body
+        body = {**block, "origin": _text("origin", origin)}
     return NewEvent(
         kind=kind,
         body=body,

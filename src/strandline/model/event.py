@@ -176,6 +176,7 @@ class SourceEvent(NamedTuple):
     late: bool = False  # a result that came after its call was closed (I8)
     epoch: int = 0  # lineage_seq of the divergence in whose epoch it was appended; 0: before any (I17)
     abandoned: bool = False  # by a rewind: it stands in no context any more (C22)
+    origin: str | None = None  # the record of another framework that it was made from, verbatim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
