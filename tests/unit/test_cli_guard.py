@@ -88,6 +88,12 @@ def test_wrong_options_are_usage_errors_and_leave_no_decision(
     assert approved("permits")["permits"] == []
 
 
+def test_a_dry_run_leaves_no_decision(approved: Say) -> None:
+    assert approved("guard", "publish", "--no-open-issues", "--dry-run")["permit"]["permit_id"] == ""
+    assert approved("guard", "publish", "--resolved", "x", "--dry-run", code=1)["error"]["permit_id"] is None
+    assert approved("permits")["permits"] == []
+
+
 def test_an_actor_that_is_refused_leaves_no_decision(approved: Say) -> None:
     error = approved("guard", "publish", "--resolved", "oauth", "--by", "b" * 2_001, code=1)["error"]
     assert ("2001 characters" in error["message"], error["type"]) == (True, "InvalidInputError")

@@ -136,6 +136,18 @@ def test_each_unmet_need_is_named_with_its_reason(wf):
     assert (kept.permit_id, kept.state, kept.reasons) == (error.permit_id, "denied", error.reasons)
 
 
+def test_a_dry_run_decides_alike_and_leaves_nothing_that_could_be_used(db, wf):
+    dry = denial(wf, REVIEW, dry_run=True)
+    assert (dry.reasons, dry.permit_id) == (("'security-review' is not approved",), None)
+    wf.append(approve(single_use=True))
+    permit = wf.guard("publish", REVIEW, by="publisher", dry_run=True)
+    assert wf.permits() == []
+    assert (permit.state, permit.facts) == ("granted", wf.guard("publish", REVIEW, by="publisher").facts)
+    with pytest.raises(strandline.InvalidInputError, match="permit must not be empty"):
+        consume(db, wf, permit)
+    assert wf.verify().ok
+
+
 def test_the_same_denial_is_one_row_and_another_is_another(db, wf):
     wf.append(strandline.note("x"))
     first = denial(wf, REVIEW)

@@ -41,6 +41,7 @@ NoOpenIssues = Annotated[bool, typer.Option("--no-open-issues", help="No issue i
 InForce = Annotated[Subjects, typer.Option(metavar="SUBJECT", help="The constraint is in force. Repeatable.")]
 NotInForce = Annotated[Subjects, typer.Option(metavar="SUBJECT", help="The constraint is not in force. Repeatable.")]
 By = Annotated[str, typer.Option(metavar="NAME", help="Who acts; an approval by the same name does not count.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Decide, and record nothing.")]
 
 
 def guard(
@@ -56,6 +57,7 @@ def guard(
     in_force: InForce = None,
     not_in_force: NotInForce = None,
     by: By = "",
+    dry_run: DryRun = False,
 ) -> Answer:
     """Decide whether ACTION may be done, and record the decision; exit code 1 if not."""
     import strandline
@@ -72,12 +74,12 @@ def guard(
     if not needs:
         raise typer.BadParameter("say what must hold, such as --approved SUBJECT", param_hint="--approved")
     with target.open() as workflow:
-        permit = workflow.guard(action, needs, by=by)
+        permit = workflow.guard(action, needs, by=by, dry_run=dry_run)
     return Answer(
         value={"permit": plain(permit)},
         heading=f"{action!r} is permitted",
         facts=[
-            ("permit", permit.permit_id),
+            ("permit", permit.permit_id or "dry run: nothing was recorded"),
             *((" " if number else "rests on", said) for number, said in enumerate(map(_fact, permit.facts))),
             ("expires", at(permit.expires_us) if permit.expires_us is not None else ""),
         ],

@@ -168,7 +168,13 @@ class ActionVerbs(Verbs):
         return Toolset(self, tools, probes, subjects, reads)
 
     def guard(
-        self, action: str, needs: Sequence[ActionNeed], *, by: str = "", basis: Context | Basis | None = None
+        self,
+        action: str,
+        needs: Sequence[ActionNeed],
+        *,
+        by: str = "",
+        basis: Context | Basis | None = None,
+        dry_run: bool = False,
     ) -> Permit:
         """Decide by durable facts whether an action may be done, and record the decision (I20).
 
@@ -177,13 +183,14 @@ class ActionVerbs(Verbs):
             needs: what must hold: `approved`, `resolved`, `no_open_issue`, `in_force`, `not_in_force`.
             by: who acts; an approval by the same name does not count.
             basis: the context from which the action was decided on; None: the current one.
+            dry_run: decide, and record nothing; the permit has no id, and no effect can use it.
 
         Raises:
             ActionDeniedError: a need is not met; it says which and why, and the denial is recorded.
             InvalidInputError: no action, no need, a basis that never was.
         """
         found = basis_of(basis, self._view)
-        return guard(self._env, action, needs, by=by, basis=found, view=self._view)
+        return guard(self._env, action, needs, by=by, basis=found, view=self._view, dry_run=dry_run)
 
     def permits(self) -> list[Permit]:
         """Return every decision about an action, granted and denied, the oldest first; with those of forks."""

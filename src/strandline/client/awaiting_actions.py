@@ -76,10 +76,16 @@ class AsyncActionVerbs:
         return self._workflow.toolset(tools, probes=probes, subjects=subjects, reads=reads)
 
     async def guard(
-        self, action: str, needs: Sequence[ActionNeed], *, by: str = "", basis: Context | Basis | None = None
+        self,
+        action: str,
+        needs: Sequence[ActionNeed],
+        *,
+        by: str = "",
+        basis: Context | Basis | None = None,
+        dry_run: bool = False,
     ) -> Permit:
         """As `Workflow.guard`."""
-        return await in_thread(self._workflow.guard, action, needs, by=by, basis=basis)
+        return await in_thread(self._workflow.guard, action, needs, by=by, basis=basis, dry_run=dry_run)
 
     async def permits(self) -> list[Permit]:
         """As `Workflow.permits`."""

@@ -38,6 +38,7 @@ def guard(
     by: str = "",
     basis: Basis | None = None,
     view: str = DEFAULT_VIEW,
+    dry_run: bool = False,
 ) -> Permit:
     """Decide whether an action may be done, and record the decision.
 
@@ -51,6 +52,7 @@ def guard(
         by: who acts; an approval by the same name does not count.
         basis: the context from which the action was decided on; None: the view's current one.
         view: whose current context it is then.
+        dry_run: decide, and record nothing; the permit has no id, and no effect can use it.
 
     Raises:
         ActionDeniedError: a need is not met; the denial is recorded.
@@ -58,7 +60,7 @@ def guard(
         CorruptRecordError: the facts are not what was written (I4).
     """
     checked = _check_asked(action, needs, by)
-    with env.write() as tx:
+    with env.read() if dry_run else env.write() as tx:
         reader = find_view(tx, view, str(env.scope))
         if basis is None:
             basis = Basis(view=reader.name, generation=reader.generation, revision=tx.log.head().revision)
@@ -69,9 +71,13 @@ def guard(
         reasons = permit.reasons
         if owner is not reader:
             reasons = _decide(env, tx, action, checked, by, basis, reader).reasons
-        _keep(ledger(tx), permit)
+        if dry_run:
+            permit = replace(permit, permit_id="")
+        else:
+            _keep(ledger(tx), permit)
         permit = _told(env, tx, permit, reader)
-    env.emit("guard", GuardTold(action=action, state=permit.state.value, permit_id=permit.permit_id))
+    if not dry_run:
+        env.emit("guard", GuardTold(action=action, state=permit.state.value, permit_id=permit.permit_id))
     if permit.state is PermitState.DENIED:
         raise _denied(permit, reasons)
     return permit
@@ -271,7 +277,7 @@ def _keep(book: Transaction, permit: Permit) -> None:
 
 def _denied(permit: Permit, reasons: tuple[str, ...], hint: str | None = None) -> ActionDeniedError:
     said = f"{permit.action!r} is denied: {'; '.join(dict.fromkeys(reasons))}"
-    error = ActionDeniedError(said, action=permit.action, reasons=reasons, permit_id=permit.permit_id)
+    error = ActionDeniedError(said, action=permit.action, reasons=reasons, permit_id=permit.permit_id or None)
     error.hint = hint or error.hint
     return error
 
