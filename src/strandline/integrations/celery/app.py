@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import strandline
 from strandline import DueKey
 from strandline.integrations.celery import wakeups
-from strandline.integrations.celery.extra import needs_extra
 from strandline.integrations.celery.pgmq import install_pgmq
 from strandline.integrations.celery.process import Door
 from strandline.integrations.celery.settings import (
@@ -25,6 +24,7 @@ from strandline.integrations.celery.settings import (
     broker_url_of,
     masked,
 )
+from strandline.integrations.extra import needs_extra
 from strandline.limits import SWEEP_INTERVAL_S
 from strandline.summarizers.named import check_summarizer_name, summarizer_factory
 
@@ -49,7 +49,7 @@ def make_app(db_url: str, broker_url: str, summarizer: str | None = None, *, nam
     Raises:
         InvalidInputError: an argument that can't be, or the extra is not installed.
     """
-    with needs_extra():
+    with needs_extra("the Celery integration", "celery"):
         from celery import Celery
     app = Celery(name, set_as_current=False)
     app.conf.update(app_settings(broker_url_of(broker_url)))

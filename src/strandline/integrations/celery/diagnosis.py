@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import strandline
 from strandline.errors import InvalidInputError
 from strandline.integrations.celery.app import make_app
-from strandline.integrations.celery.extra import needs_extra
 from strandline.integrations.celery.settings import COMPACT_TASK, PGMQ, SWEEP_TASK, masked
+from strandline.integrations.extra import needs_extra
 from strandline.limits import (
     BROKER_RESTORE_INTERVAL_S,
     BROKER_TIMEOUT_S,
@@ -41,7 +41,7 @@ def diagnose_celery(store: str, app: str | None = None, broker: str | None = Non
     Raises:
         InvalidInputError: neither is named, an app that can't be imported, a broker of an unknown kind.
     """
-    with needs_extra():
+    with needs_extra("the Celery integration", "celery"):
         import celery  # noqa: F401
     if app is None and broker is None:
         raise InvalidInputError("name the app, as --app package.module:app, or the broker, as --broker URL")

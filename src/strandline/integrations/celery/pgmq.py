@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from strandline.errors import InvalidInputError
-from strandline.integrations.celery.extra import needs_extra
 from strandline.integrations.celery.settings import transport_options
+from strandline.integrations.extra import needs_extra
 from strandline.limits import BROKER_TIMEOUT_S
 
 _LOOK: Final = (
@@ -22,7 +22,7 @@ def look_at(broker_url: str) -> tuple[bool, str | None]:
         InvalidInputError: a package of the extra is missing.
         psycopg.Error: the database can't be reached.
     """
-    with needs_extra():
+    with needs_extra("the Celery integration", "celery"):
         import psycopg
     with psycopg.connect(_dsn(broker_url), connect_timeout=int(BROKER_TIMEOUT_S)) as connection:
         row = connection.execute(_LOOK).fetchone()
@@ -52,7 +52,7 @@ def install_pgmq(broker_url: str) -> bool:
         InvalidInputError: a package of the extra is missing, or the user may not.
         psycopg.Error: the database can't be reached.
     """
-    with needs_extra():
+    with needs_extra("the Celery integration", "celery"):
         import psycopg
         from pgmq.install import get_embedded_install_sql
     with psycopg.connect(_dsn(broker_url), connect_timeout=int(BROKER_TIMEOUT_S)) as connection:

@@ -9,15 +9,18 @@ from strandline.errors import InvalidInputError, extra_hint
 
 
 @contextmanager
-def needs_extra() -> Iterator[None]:
+def needs_extra(what: str, extra: str) -> Iterator[None]:
     """Name the extra where an import inside finds nothing.
 
+    Args:
+        what: who needs it, as the message begins: "the Celery integration".
+        extra: its name.
+
     Raises:
-        InvalidInputError: a package of the extra `celery` is not installed.
+        InvalidInputError: a package of the extra is not installed.
     """
     try:
         yield
     except ImportError as error:
         name = error.name or str(error)
-        said = f"the Celery integration needs {name}, which is not installed"
-        raise InvalidInputError(said, hint=extra_hint("celery")) from error
+        raise InvalidInputError(f"{what} needs {name}, which is not installed", hint=extra_hint(extra)) from error
