@@ -200,6 +200,20 @@ BROKER_TIMEOUT_S: Final = 5.0  # of a connection, of an answer
 BROKER_TRIES_MAX: Final = 1  # further ones: the sweep sends again what was not sent
 BROKER_PAUSE_S: Final = 5.0  # no wake-up is sent for so long after a broker did not answer
 BROKER_CONNECTIONS_MAX: Final = 4  # of one process to a broker on PostgreSQL
+
+# MCP (`strandline.integrations.mcp`): who calls is a model, or whoever holds its token
+MCP_ARGUMENTS_BYTES_MAX: Final = 1024 * 1024  # of one call, as JSON
+MCP_REQUEST_BYTES_MAX: Final = 4 * 1024 * 1024  # of one request over HTTP; a larger one is not read
+MCP_CALLS_MAX: Final = 8  # that run at once
+MCP_CALLS_WAITING_MAX: Final = 64  # for their turn; the next one is refused
+MCP_CONNECTIONS_MAX: Final = 256  # over HTTP
+MCP_CONTEXT_TOKENS_MAX: Final = 200_000  # that one call may ask for
+MCP_PAGE_CHARS: Final = 50_000  # of an event's text that one call answers with
+MCP_HIT_CHARS: Final = 2_000  # of the text of a hit, around the reference
+MCP_HITS: Final = 10  # unless the call asks for another number
+MCP_LISTED_MAX: Final = 100  # of whatever one call names or asks for
+MCP_TOKENS_MAX: Final = 1_000  # of one file
+MCP_TOKEN_FILE_BYTES_MAX: Final = 1024 * 1024
 # Copies of a store, and backups
 COPY_BATCH_ROWS_MAX: Final = 2_000  # that one commit makes durable
 COPY_BATCH_BYTES_MAX: Final = 8 * 1024 * 1024

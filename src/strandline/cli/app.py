@@ -34,6 +34,7 @@ from strandline.cli.guard import guard
 from strandline.cli.import_transcript import import_transcript
 from strandline.cli.lineage import lineage
 from strandline.cli.manifest import manifest
+from strandline.cli.mcp import app as mcp
 from strandline.cli.metrics import metrics
 from strandline.cli.migrate import migrate
 from strandline.cli.output import print_version
@@ -141,3 +142,4 @@ app.command("doctor")(command(doctor, unused=("tenant", "workflow", "view", "ref
 app.command("metrics")(metrics)
 app.command("drill")(drill)
 app.add_typer(bench, name="bench")
+app.add_typer(mcp, name="mcp")

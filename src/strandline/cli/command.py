@@ -284,13 +284,16 @@ def command(
     shared = [_hidden(option) if option.name in unused else option for option in shared]
 
     def run(**options: object) -> None:
-        source = cast("typer.Context", options.pop("ctx")).get_parameter_source("tenant")
+        ctx = cast("typer.Context", options.pop("ctx"))
+        if ctx.invoked_subcommand is not None:  # it is what a group does by itself
+            return
+        source = ctx.get_parameter_source("tenant")
         target = Target(**{option.name: options.pop(option.name) for option in shared})  # type: ignore[arg-type]
         target.tenant_named = source is not None and source.name == "COMMANDLINE"
         _print(target, verb(target, **options))  # type: ignore[arg-type, call-arg]
 
-    ctx = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in (ctx, *own, *shared)]
+    context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in (context, *own, *shared)]
     run.__doc__ = verb.__doc__
     run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # what typer reads
     run.__annotations__ = {option.name: option.annotation for option in options}
