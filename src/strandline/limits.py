@@ -31,6 +31,9 @@ IMPORT_REASON_CHARS_MAX: Final = 500  # of the reason why it was left out
 IMPORT_OPENING_CHARS_MAX: Final = 200  # of a value in the note that opens a conversation
 IMPORT_RESYNC_PASSES_MAX: Final = 8  # how often a salvage walks through a document to find its way behind a damage
 IMPORT_RESYNC_TRIES_MAX: Final = 10_000  # and from how many places it tries to
+LIVE_BLOCK_BYTES: Final = (
+    256 * 1024
+)  # read at once, from the end of a file that grows, to find what the log holds of it
 IMPORT_DETECT_RECORDS_MAX: Final = 100  # records read to tell the format
 IMPORT_SKIPPED_TYPES_MAX: Final = 200  # types counted by name; the rest are "other"
 EXPORT_PAGE_EVENTS: Final = 256  # read in one snapshot: a slow reader of an export holds no transaction open

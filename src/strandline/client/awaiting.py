@@ -247,10 +247,15 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs, AsyncErasureVerbs):
         return await in_thread(self._workflow.append, events, expected_revision=expected_revision, basis=basis)
 
     async def import_transcript(
-        self, path: str | os.PathLike[str], progress: Progress | None = None, *, salvage: bool = False
+        self,
+        path: str | os.PathLike[str],
+        progress: Progress | None = None,
+        *,
+        salvage: bool = False,
+        live: bool = False,
     ) -> ImportReport:
         """As `Workflow.import_transcript`."""
-        return await in_thread(self._workflow.import_transcript, path, progress, salvage=salvage)
+        return await in_thread(self._workflow.import_transcript, path, progress, salvage=salvage, live=live)
 
     async def export(self, format: ExportFormat = "strandline", *, abandoned: bool = False) -> AsyncIterator[bytes]:
         """As `Workflow.export`: an async generator."""

@@ -42,7 +42,7 @@ from strandline.ports import Clock, ClockedStore, Controller, Entropy, Hook, Sto
 from strandline.rules.reference_rules import ReferenceRules
 from strandline.summarizers import as_counter
 from strandline.system import SystemClock, SystemEntropy
-from strandline.transcripts import Transcript, open_transcript
+from strandline.transcripts import Known, Transcript, open_transcript
 
 VerifyProgress = Callable[[int, int], None]
 
@@ -300,7 +300,12 @@ class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs, ErasureVerbs):
         return append_verb.append(self._env, batch, expected_revision=expected_revision, basis=made_from)
 
     def import_transcript(
-        self, path: str | os.PathLike[str], progress: Progress | None = None, *, salvage: bool = False
+        self,
+        path: str | os.PathLike[str],
+        progress: Progress | None = None,
+        *,
+        salvage: bool = False,
+        live: bool = False,
     ) -> ImportReport:
         """Import a transcript: a session of Claude Code or another tool, OpenAI messages or our own JSONL (C2).
 
@@ -309,12 +314,16 @@ class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs, ErasureVerbs):
                 may be of any size.
             progress: told how many bytes of the file are done.
             salvage: leave out what is damaged, and list it, instead of refusing the file.
+            live: the file is still being written: a last line that is not whole yet is left for the next import, and of
+                a session of Claude Code only what stands behind the newest record that the log holds is read.
 
         Raises:
             ImportFormatError: the file is damaged; nothing was imported.
             IdempotencyConflictError: the file does not continue what was imported of it; nothing was imported.
         """
-        return import_transcript(self._env, _transcript(self._env.store, path, salvage=salvage), progress)
+        known = self.seqs_of if live and self.basis().revision else None
+        transcript = _transcript(self._env.store, path, salvage=salvage, live=live, known=known)
+        return import_transcript(self._env, transcript, progress)
 
     def events(self, from_seq: int = 1, through_seq: int | None = None) -> list[SourceEvent]:
         """Return events of the log in order, at most EVENTS_PAGE_MAX at once (C1).
@@ -418,7 +427,15 @@ class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs, ErasureVerbs):
 
 
 def _transcript(
-    store: Store, path: str | os.PathLike[str], *, salvage: bool = False, split: bool = False
+    store: Store,
+    path: str | os.PathLike[str],
+    *,
+    salvage: bool = False,
+    split: bool = False,
+    live: bool = False,
+    known: Known | None = None,
 ) -> Transcript:
     key = store.digest_key
-    return open_transcript(path, digest=lambda data: keyed_hex(key, data), salvage=salvage, split=split)
+    return open_transcript(
+        path, digest=lambda data: keyed_hex(key, data), salvage=salvage, split=split, live=live, known=known
+    )

@@ -23,6 +23,7 @@ from strandline.model.transcript import (
     IMPORT_ACTOR,
     ForeignText,
     ImportReport,
+    ImportStart,
     LeftOut,
     SessionRestart,
     TranscriptItem,
@@ -36,6 +37,7 @@ Place = tuple[int, int, int]  # of a record: line from 1, byte from 0, size in b
 Ready = PreparedEvent | InvalidInputError  # an event, prepared; or why it can't be
 Placed = tuple[TranscriptItem, Place, Ready | None]
 
+_FROM_START: Final = ImportStart()
 _FORKED_HINT: Final = "Import the file as it was with what follows, or import it into another workflow."
 
 
@@ -50,6 +52,11 @@ class Transcript(Protocol):
     @property
     def size_bytes(self) -> int:
         """The size of the file."""
+        ...
+
+    @property
+    def start(self) -> ImportStart:
+        """Where each pass begins."""
         ...
 
     @property
@@ -87,8 +94,13 @@ class Transcript(Protocol):
         """How much is left out so far in this pass."""
         ...
 
+    @property
+    def unfinished_bytes(self) -> int:
+        """The size of a last line that is still being written, in this pass."""
+        ...
+
     def items(self) -> Iterator[TranscriptItem]:
-        """Yield the records of the file from its start."""
+        """Yield the records of the file from where a pass begins."""
         ...
 
 
@@ -102,7 +114,7 @@ def import_transcript(env: Environment, transcript: Transcript, progress: Progre
     Raises:
         ImportFormatError, InvalidInputError, IdempotencyConflictError: nothing was imported.
     """
-    run = _run(env, _proven(env.references, transcript, progress), salvage=transcript.salvage)
+    run = _run(env, _proven(env.references, transcript, progress), salvage=transcript.salvage, start=transcript.start)
     if progress is not None:
         progress(transcript.size_bytes)
     return _report(transcript, run)
@@ -144,7 +156,7 @@ def _proven(references: References, transcript: Transcript, progress: Progress |
     Nobody waits for the lock of the workflow meanwhile; the events of a file that is kept are prepared here, too.
     """
     first = _placed(transcript, progress, 0)
-    if transcript.size_bytes <= IMPORT_KEPT_BYTES_MAX:
+    if transcript.size_bytes - transcript.start.byte <= IMPORT_KEPT_BYTES_MAX:
         return iter([(item, place, _ready(item, references)) for item, place, _ in first])
     for _ in first:  # proves a larger file whole, and keeps nothing
         pass
@@ -170,9 +182,9 @@ def _prepared(event: NewEvent, references: References) -> Ready:
         return error
 
 
-def _run(env: Environment, items: Iterable[Placed], *, salvage: bool) -> _Import:
+def _run(env: Environment, items: Iterable[Placed], *, salvage: bool, start: ImportStart = _FROM_START) -> _Import:
     with env.write(joins=False) as tx:
-        run = _Import(env, tx, salvage=salvage)
+        run = _Import(env, tx, salvage=salvage, last_seq=start.seq)
         for item, place, ready in items:
             run.take(item, place, ready)
         run.flush()
@@ -194,6 +206,7 @@ def _report(transcript: Transcript, run: _Import) -> ImportReport:
         revision=run.revision,
         left_out=tuple(left_out[:IMPORT_LEFT_OUT_LISTED_MAX]),
         left_out_count=transcript.left_out_count + len(run.left_out),
+        unfinished_bytes=transcript.unfinished_bytes,
     )
 
 
@@ -205,7 +218,7 @@ def _at(error: InvalidInputError, place: Place) -> ImportFormatError:
 class _Import:
     """One import within one transaction: batches of events, and what stands between them."""
 
-    def __init__(self, env: Environment, tx: Transaction, *, salvage: bool) -> None:
+    def __init__(self, env: Environment, tx: Transaction, *, salvage: bool, last_seq: int) -> None:
         self._env = env
         self._tx = tx
         self._references = env.references
@@ -213,7 +226,7 @@ class _Import:
         self._writer = LogWriter(env, tx)
         self._batch: list[PreparedEvent] = []
         self._places: list[Place] = []
-        self._last_seq = 0  # of the events of the file taken so far
+        self._last_seq = last_seq  # of the events of the file taken so far
         self._refused: Place | None = None  # the record of which an event can't be stored
         self.workflow = env.scope.workflow
         self.left_out: list[LeftOut] = []  # what reads well, but the log can't take

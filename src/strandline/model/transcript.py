@@ -30,6 +30,16 @@ class ForeignText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImportStart:
+    """Where an import begins to read: at the file's start, or behind the newest record that the log holds."""
+
+    line: int = 0  # lines before it
+    byte: int = 0
+    key: str | None = None  # of the record before it, as later ones name their parent
+    seq: int = 0  # of the last event of that record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
     """What a salvaging import left out, and why."""
 
@@ -57,6 +67,7 @@ class ImportReport:
     revision: int
     left_out: Sequence[LeftOut] = ()  # by a salvage: the first IMPORT_LEFT_OUT_LISTED_MAX, in file order
     left_out_count: int = 0
+    unfinished_bytes: int = 0  # of a last line that is still being written; a live import leaves it for the next one
 
 
 class ExportedEvent(NamedTuple):

@@ -63,13 +63,19 @@ class ClaudeCodeReader:
     """Reads the records of a session file; it remembers the ids of calls and records so far.
 
     A record that is refused leaves no trace, so that a salvage may go on behind it.
+
+    Args:
+        tally: told of what becomes no event.
+        previous: uuid of the record before, where it does not begin at the file's start.
+        alone: the call of each result must stand in the file; else it may stand in a log.
     """
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: Tally, *, previous: str | None = None, alone: bool = True) -> None:
         self._tally = tally
+        self._alone = alone
         self._calls: set[str] = set()
         self._uuids: set[str] = set()
-        self._previous: str | None = None  # uuid of the last record that became events
+        self._previous = previous  # uuid of the last record that became events
         self._boundary: dict[str, object] = {}  # of the last compaction, until its summary comes
 
     def read(self, line: Line) -> Iterable[TranscriptItem]:
@@ -207,7 +213,7 @@ class ClaudeCodeReader:
 
     def _result(self, line: Line, block: dict[str, object], called: set[str]) -> _Statement:
         call_id, is_error = read_tool_result(line, block)
-        if call_id not in self._calls and call_id not in called:
+        if self._alone and call_id not in self._calls and call_id not in called:
             raise line.fault(f"orphan result: no earlier call has the id {call_id!r}")
         return _Statement(EventKind.TOOL_RESULT, call_id, None, is_error)
 

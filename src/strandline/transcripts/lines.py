@@ -95,6 +95,8 @@ class Tally:
     left_out: list[LeftOut] = field(default_factory=list)
     left_out_count: int = 0
     gap: Gap | None = None  # what was left out since the last record that was whole
+    live: bool = False  # the file is still being written: a last line that is not whole yet is no damage
+    unfinished_bytes: int = 0  # of such a line
 
     def at(self, line: Line) -> None:
         """Note that the newest record is this one."""
@@ -227,17 +229,18 @@ class Line:
 
 
 def read_lines(path: Path, tally: Tally) -> Iterator[Line]:
-    """Yield the lines that hold something, with their places; blank ones are counted.
+    """Yield the lines that hold something, with their places, from where the tally stands; blank ones are counted.
 
     A line that is too long or not UTF-8 bears its damage, which is raised when it is decoded.
 
     Raises:
         InvalidInputError: the file can't be read.
     """
-    start = 0
+    start = tally.bytes_read
     longest = IMPORT_LINE_BYTES_MAX + 2  # with its end
     try:
         with path.open("rb", buffering=_BUFFER_BYTES) as file:
+            file.seek(start)
             while raw := file.readline(longest):
                 tally.lines += 1
                 tally.bytes_read += len(raw)
@@ -254,6 +257,10 @@ def read_lines(path: Path, tally: Tally) -> Iterator[Line]:
                 start = tally.bytes_read
                 tally.at(line)
                 check_utf8(line)
+                if tally.live and not ended and not _reads(line):
+                    tally.lines -= 1
+                    tally.unfinished_bytes = line.size_bytes
+                    return
                 if line.damage is not None or line.data.strip(_BLANK):
                     yield line
                 else:
@@ -282,6 +289,10 @@ def is_whole(data: bytes, span: Span) -> bool:
     """Tell whether a span is a JSON value."""
     record = Line(1, 0, data[slice(*span)], ended=False)
     check_utf8(record)
+    return _reads(record)
+
+
+def _reads(record: Line) -> bool:
     try:
         record.decode(_RAW)
     except ImportFormatError:

@@ -11,7 +11,7 @@ from typing import Final
 
 from strandline.errors import ImportFormatError, InvalidInputError
 from strandline.model.event import EventKind, NewEvent
-from strandline.model.transcript import IMPORT_ACTOR, LeftOut, SessionRestart, TranscriptItem
+from strandline.model.transcript import IMPORT_ACTOR, ImportStart, LeftOut, SessionRestart, TranscriptItem
 from strandline.transcripts.claude_code import ClaudeCodeReader
 from strandline.transcripts.conversations import ConversationReader
 from strandline.transcripts.detect import Detected, Format, detect_format
@@ -19,9 +19,11 @@ from strandline.transcripts.document import read_document
 from strandline.transcripts.forms import FORMS
 from strandline.transcripts.jsonl import JsonlReader, read_live_event
 from strandline.transcripts.lines import Gap, Tally, read_lines
+from strandline.transcripts.live import Known, behind_known
 from strandline.transcripts.openai import OPENAI
 
 _APPENDED: Final = ("jsonl", OPENAI.name)  # the formats that say what is new
+_FROM_START: Final = ImportStart()
 _IMPORT_HINT: Final = "`strandline import` takes it, and repeats nothing."
 
 
@@ -41,12 +43,16 @@ class Transcript:
         *,
         salvage: bool = False,
         split: bool = False,
+        live: bool = False,
+        start: ImportStart = _FROM_START,
     ) -> None:
         self._path = path
         self._document = detected.document
         self._digest = digest
         self._split = split
+        self._live = live
         self._tally = Tally()
+        self.start = start
         self.format: Format = detected.format
         self.size_bytes = size_bytes
         self.salvage = salvage
@@ -86,13 +92,20 @@ class Transcript:
         """How much was left out."""
         return self._tally.left_out_count
 
+    @property
+    def unfinished_bytes(self) -> int:
+        """The size of a last line that is not whole yet, where the file is still being written."""
+        return self._tally.unfinished_bytes
+
     def items(self) -> Iterator[TranscriptItem]:
         """Begin a pass, and return what the file states in its order.
 
         Raises:
             ImportFormatError: while iterating, at the first record that is damaged; not in a salvage.
         """
-        tally = self._tally = Tally(salvage=self.salvage)
+        tally = self._tally = Tally(
+            salvage=self.salvage, live=self._live, lines=self.start.line, bytes_read=self.start.byte
+        )
         items = self._read(tally)
         return self._with_gaps(items, tally) if self.salvage else items
 
@@ -100,7 +113,7 @@ class Transcript:
         lines = read_document(self._path, tally) if self._document else read_lines(self._path, tally)
         reader: ClaudeCodeReader | JsonlReader | ConversationReader
         if self.format == "claude_code":
-            reader = ClaudeCodeReader(tally)
+            reader = ClaudeCodeReader(tally, previous=self.start.key, alone=not self.start.line)
         elif self.format == "jsonl":
             reader = JsonlReader(tally, self._digest)
         else:
@@ -130,7 +143,13 @@ class Transcript:
 
 
 def open_transcript(
-    path: str | os.PathLike[str], *, digest: Callable[[bytes], str], salvage: bool = False, split: bool = False
+    path: str | os.PathLike[str],
+    *,
+    digest: Callable[[bytes], str],
+    salvage: bool = False,
+    split: bool = False,
+    live: bool = False,
+    known: Known | None = None,
 ) -> Transcript:
     """Open a transcript for import, and tell its format by its first records.
 
@@ -139,13 +158,20 @@ def open_transcript(
         digest: keyed digest of bytes, as text, for the keys of records that bear none.
         salvage: leave out what is damaged, and say so, instead of refusing the file.
         split: each conversation of the file is for a log of its own.
+        live: the file is still being written: a last line that is not whole yet is left for the next time.
+        known: tells which keys the log holds, each with the seq of its event: a session of Claude Code is read from
+            behind the newest record that it holds. None: from the start.
 
     Raises:
         ImportFormatError: no known format, or damaged before it could be told.
         InvalidInputError: no regular file, or it can't be read.
     """
     file, size_bytes = _regular_file(path)
-    return Transcript(file, detect_format(file, size_bytes), size_bytes, digest, salvage=salvage, split=split)
+    detected = detect_format(file, size_bytes)
+    start = _FROM_START
+    if known is not None and detected.format == "claude_code":
+        start = behind_known(file, size_bytes, known)
+    return Transcript(file, detected, size_bytes, digest, salvage=salvage, split=split, live=live, start=start)
 
 
 def read_events(path: str | os.PathLike[str]) -> Iterator[NewEvent]:
