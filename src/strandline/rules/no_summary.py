@@ -25,6 +25,7 @@ _PLACEHOLDER: Final = re.compile(
         | (?:insert|add|put|write|your)\ (?:\w+\ ){0,4}(?:text|content|here)
         | no\ summary(?:\ (?:available|provided|generated|possible))?
         | todo(?:\W{0,3}[:–—-][^\n]{0,100})? | tbd | fixme | n/?a | none | null | nil | nan | undefined | empty | string
+        | (?:the\ )?(?:previous\ |prior\ )?conversation\ (?:was|is)\ too\ long(?:\ to\ (?:be\ )?summari[sz]ed?)?
         | text | true | false | placeholder(?:\ \w+)? | lorem\ ipsum[^\n]{0,2000} | ok(?:ay)? | done | sure | test
         | (?:(?:sure|certainly|of\ course|ok|okay|absolutely)\W{1,4})?(?:here(?:'s|\ is)|below\ is)\ [^\n]{0,40}summary
             [^\n]{0,80}[:.]
@@ -62,6 +63,8 @@ _ERROR: Final = re.compile(
     r"""\W*(?:
         (?:(?:fatal|api|internal|server|runtime|unexpected)\ )*(?:error|exception|failure)\ ?(?:\#?\d+\ ?)?[:=–—-]
         | [\w.]{1,100}(?:error|exception|timeout)\ ?(?:\(|:|$)
+        | (?:error|failure)\ (?:while\ )?(?:generating|creating|producing)\ (?:a\ |the\ )?summary\b
+        | failed\ to\ (?:generate|create|produce)\ (?:a\ |the\ )?summary\b
         | errors?\W*$ | traceback\ \(most\ recent
         | (?:http[\w/. ]{0,10}\ |status(?:\ code)?\W{1,2})?[45]\d\d\W{0,3}(?:$|too\ many|internal|bad|service|gateway
             |unauthorized|forbidden|not\ found|payment|request|server|client|error|rate|unprocessable
