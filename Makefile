@@ -16,6 +16,7 @@ BENCH_BIN := .bench-venv/bin
 BENCH_READY := .bench-venv/.ready
 QUALITY_BIN := .quality-venv/bin
 QUALITY_READY := .quality-venv/.ready
+LATEST_BIN := .frameworks-venv/bin
 
 # The machine's Python is the one that counts; uv is not to bring its own.
 export UV_PYTHON_DOWNLOADS := never
@@ -28,7 +29,7 @@ endef
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
 setup: $(READY) ## install the locked dependencies and strandline itself into .venv
@@ -128,8 +129,22 @@ lock: $(filter $(UV_LOCAL),$(UV)) ## write requirements.lock anew; UPGRADE=1 tak
 		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 		$(if $(UPGRADE),--upgrade) --output-file requirements.lock pyproject.toml
 
+# What is newest changes by the day, so nothing is locked and the venv is made anew each time. claude-agent-sdk is here
+# alone: it brings a program of 385 MB.
+.PHONY: frameworks-latest
+frameworks-latest: $(filter $(UV_LOCAL),$(UV)) ## test the integrations on the frameworks' newest releases; ARGS as for test
+	@echo "frameworks-latest: installing the newest releases into .frameworks-venv"
+	@rm -rf .frameworks-venv
+	@$(UV) venv --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .frameworks-venv
+	@$(use_pip_index); $(UV) pip install --quiet --compile-bytecode --python $(LATEST_BIN)/python --no-build \
+		--requirements pyproject.toml --all-extras claude-agent-sdk
+	@$(UV) pip install --quiet --python $(LATEST_BIN)/python --no-index --no-deps --no-build-isolation --editable .
+	@$(LATEST_BIN)/python -m bench.faults --versions
+	@echo "frameworks-latest: pytest"
+	@$(LATEST_BIN)/python -m pytest --numprocesses auto tests/integrations $(ARGS)
+
 .PHONY: clean
 clean: ## remove everything that make installed or built
 	@echo "clean: removing .venv, .uv, caches and builds"
-	@rm -rf .venv .bench-venv .quality-venv .uv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf .venv .bench-venv .quality-venv .frameworks-venv .uv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	@find src tests tools $(wildcard demo bench) -name __pycache__ -type d -prune -exec rm -rf {} +
