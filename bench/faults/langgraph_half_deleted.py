@@ -6,16 +6,14 @@ The saver commits whatever was done before the error: the checkpoints are gone, 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph import START, MessagesState, StateGraph
 
-from bench.faults.chat import turns
-from bench.faults.shown import Shown
+from bench.faults.graphs import THREAD, THREAD_ID, answering, say
+from bench.faults.shown import Shown, told
 
 PACKAGE = "langgraph-checkpoint-sqlite"
 
@@ -23,30 +21,26 @@ PACKAGE = "langgraph-checkpoint-sqlite"
 def stock(folder: Path) -> Shown:
     path = folder / "agent.db"
     with SqliteSaver.from_conn_string(str(path)) as saver:
-        return failed_delete(saver, lambda: refuse_deletes(path, "writes"), lambda: count(path, "writes"))
+        return failed_delete(saver, path, "writes")
 
 
-def failed_delete(saver: BaseCheckpointSaver, fail: Callable[[], None], writes: Callable[[], int]) -> Shown:
-    graph = StateGraph(MessagesState)
-    graph.add_node("answer", lambda state: {"messages": turns(1)})
-    graph.add_edge(START, "answer")
-    thread = {"configurable": {"thread_id": "release-42"}}
-    graph.compile(checkpointer=saver).invoke({"messages": turns(1)}, thread)
-    before = len(list(saver.list(thread))), writes()
-    fail()
-    with suppress(sqlite3.Error):
-        saver.delete_thread("release-42")
-    after = len(list(saver.list(thread))), writes()
-    return Shown(held=after in (before, (0, 0)), said=f"checkpoints and writes: {before} before, {after} afterwards")
+def failed_delete(saver: BaseCheckpointSaver, path: Path, table: str) -> Shown:
+    say(answering(saver), "Prepare the release.")
+    before = len(list(saver.list(THREAD))), rows(path, table)
+    refuse_deletes(path, table)
+    deleter_is_told = told(lambda: saver.delete_thread(THREAD_ID))
+    after = len(list(saver.list(THREAD))), rows(path, table)
+    said = f"checkpoints and writes: {before} before, {after} afterwards; the deleter is told: {deleter_is_told}"
+    return Shown(held=after == before, said=said)
 
 
 def refuse_deletes(path: Path, table: str) -> None:
-    """Let the database refuse a delete, as a full disk or a broken page does."""
+    """Let the database refuse a delete, as it does on a full disk or a broken page."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"CREATE TRIGGER broken BEFORE DELETE ON {table} BEGIN SELECT RAISE(ABORT, 'disk I/O'); END")
 
 
-def count(path: Path, table: str) -> int:
+def rows(path: Path, table: str) -> int:
     with closing(sqlite3.connect(path)) as connection:
-        (rows,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 # a name of ours
-    return int(rows)
+        (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 # a name of ours
+    return int(count)

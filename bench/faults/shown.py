@@ -18,6 +18,10 @@ NAMES = (
     "langgraph-two-compactors",
     "langgraph-older-checkpoint",
     "langgraph-half-deleted",
+    "langgraph-late-write",
+    "langgraph-two-writers",
+    "langgraph-clock-behind",
+    "langgraph-flipped-byte",
     "openai-agents-killed-between",
     "openai-agents-torn-row",
     "adk-late-event",
@@ -73,3 +77,12 @@ def killed(program: Callable[..., None], *arguments: object) -> None:
 def die() -> None:
     """End this process as `kill -9` does: nothing is flushed, closed or rolled back."""
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def told(call: Callable[[], object]) -> str:
+    """Return what the caller is told: the name of the error, or `nothing`."""
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001 # whatever a framework raises
+        return type(error).__name__
+    return "nothing"
