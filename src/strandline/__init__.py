@@ -12,6 +12,7 @@ from strandline.client import (
 )
 from strandline.client.calibrating import calibrate
 from strandline.client.moving import copy_store
+from strandline.client.states import AsyncStates, States
 from strandline.client.tools import Toolset
 from strandline.client.worker import Worker
 from strandline.engine.read_context import Context
@@ -35,6 +36,8 @@ from strandline.errors import (
     QueueFullError,
     SchemaVersionError,
     StaleRevisionError,
+    StateConflictError,
+    StateErasedError,
     StoreUnavailableError,
     StrandlineError,
     SummarizerError,
@@ -110,6 +113,7 @@ from strandline.model.outcome import (
 from strandline.model.preview import Preview, PreviewedDrop
 from strandline.model.recovery import ReconciliationReason, RecoveryKind
 from strandline.model.register import OpenCall
+from strandline.model.state import Part, Saved, SavedState, StateValue, StateWrite
 from strandline.model.summary import Manifest, ManifestEntry, Summary
 from strandline.model.transcript import ImportReport
 from strandline.model.view import View
@@ -152,6 +156,7 @@ __all__ = [
     "ActionNeed",
     "AnthropicSummarizer",
     "Appended",
+    "AsyncStates",
     "AsyncStrandline",
     "AsyncSummarizer",
     "AsyncTenant",
@@ -237,6 +242,7 @@ __all__ = [
     "OpenAISummarizer",
     "OpenCall",
     "OutcomeUnknownError",
+    "Part",
     "PartKind",
     "Permit",
     "PermitState",
@@ -263,11 +269,18 @@ __all__ = [
     "Rewound",
     "Role",
     "Rung",
+    "Saved",
+    "SavedState",
     "SchemaVersionError",
     "SearchHit",
     "Shares",
     "SourceEvent",
     "StaleRevisionError",
+    "StateConflictError",
+    "StateErasedError",
+    "StateValue",
+    "StateWrite",
+    "States",
     "Store",
     "StoreFigures",
     "StoreUnavailableError",

@@ -16,6 +16,8 @@ StrandlineError
     EffectFailedError
     EffectUnknownError
     ErasureRefusedError
+    StateConflictError
+    StateErasedError
     SummarizerError
         TransientSummarizerError
         MalformedDraftError
@@ -234,6 +236,43 @@ class ErasureRefusedError(StrandlineError):
         super().__init__(message, hint=way)
         self.holds = holds
         self.readers = readers
+
+
+class StateConflictError(StrandlineError):
+    """The state can't be saved, or written to, as the line stands now; nothing was written.
+
+    Attributes: line, state_id, reason ("unknown parent", "deleted", "taken", "moved"), newest (the id of the newest
+    state of the line; None where nobody else has saved in it).
+    """
+
+    fields = ("line", "state_id", "reason", "newest")
+
+    def __init__(
+        self, message: str, *, line: str, state_id: str, reason: str, newest: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(f"{message}; nothing was written", hint=hint)
+        self.line = line
+        self.state_id = state_id
+        self.reason = reason
+        self.newest = newest
+
+
+class StateErasedError(StrandlineError):
+    """Some of what the saved state held was erased (C31).
+
+    Attributes: line, state_id.
+    """
+
+    hint = (
+        "Go on from a state before it (`states.list()` tells which are whole), from the context of the log, or take "
+        "what is left: `states.load(…, erased=True)`."
+    )
+    fields = ("line", "state_id")
+
+    def __init__(self, message: str, *, line: str, state_id: str) -> None:
+        super().__init__(message)
+        self.line = line
+        self.state_id = state_id
 
 
 class SummaryReconciliationError(StrandlineError):

@@ -145,6 +145,15 @@ EXTERNAL_STATE_BYTES_MAX: Final = 256 * 1024 * 1024  # of a state that lives els
 RECOVERY_LOADS_MAX: Final = 4  # states that one recovery loads, since another checkpoint was to be restored meanwhile
 NEEDS_MAX: Final = 1_000
 
+# Saved states
+STATE_BLOCK_NODES: Final = 16  # of a list's parts, or of blocks, that one block holds: each save reads a few of a level
+STATE_PART_BYTES_MAX: Final = 64 * 1024 * 1024  # as UNPACKED_BYTES_MAX
+STATE_PARTS_MAX: Final = 1_000_000  # of one save
+STATE_VALUES_MAX: Final = 10_000  # names of one saved state
+STATE_WRITES_MAX: Final = 10_000  # behind one saved state
+STATE_META_BYTES_MAX: Final = 1024 * 1024
+STATES_PAGE: Final = 20  # read in one snapshot: a slow reader of a list holds no transaction open
+
 # Reading
 RECALL_HITS_MAX: Final = 1_000
 EVENTS_PAGE_MAX: Final = 10_000

@@ -30,6 +30,7 @@ _CODES: Final[tuple[tuple[type[BaseException], int], ...]] = (  # the first that
     (errors.TransientSummarizerError, AGAIN),
     (errors.SummarizerError, REJECTED),
     (errors.IdempotencyConflictError, CONFLICT),
+    (errors.StateConflictError, CONFLICT),
     (errors.StaleRevisionError, CONFLICT),
     (errors.StoreUnavailableError, UNAVAILABLE),
     (errors.CorruptRecordError, CORRUPT),

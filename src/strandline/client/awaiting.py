@@ -12,6 +12,7 @@ from strandline.client.awaiting_erasure import AsyncErasureVerbs, AsyncTenantEra
 from strandline.client.awaiting_recovery import AsyncRecoveryVerbs
 from strandline.client.blocking import Strandline, Tenant, VerifyProgress, Workflow, open
 from strandline.client.moving import MoveProgress
+from strandline.client.states import AsyncStates
 from strandline.client.verbs import in_thread
 from strandline.client.worker import Told, Worker
 from strandline.engine.compact import compact
@@ -195,6 +196,14 @@ class AsyncTenant(AsyncTenantErasure):
         """As `Tenant.import_conversations`."""
         return await in_thread(self._tenant.import_conversations, path, name, progress, salvage=salvage)
 
+    async def state_workflows(self) -> list[str]:
+        """As `Tenant.state_workflows`."""
+        return await in_thread(self._tenant.state_workflows)
+
+    async def delete_states(self, runs: Collection[str]) -> dict[str, int]:
+        """As `Tenant.delete_states`."""
+        return await in_thread(self._tenant.delete_states, runs)
+
     async def cooldowns(self) -> list[Cooling]:
         """As `Tenant.cooldowns`."""
         return await in_thread(self._tenant.cooldowns)
@@ -221,6 +230,11 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs, AsyncErasureVerbs):
         self._workflow = workflow
         self.name = workflow.name
         self.view_name = workflow.view_name
+
+    @property
+    def states(self) -> AsyncStates:
+        """As `Workflow.states`."""
+        return AsyncStates(self._workflow.states)
 
     async def define_view(
         self, name: str, *, audiences: Collection[str] | None = None, budget: int | None = None

@@ -14,6 +14,7 @@ from strandline.client.moving import MoveProgress, back_up
 from strandline.client.opening import open_store
 from strandline.client.patterns import references_with
 from strandline.client.recovery_verbs import RecoveryVerbs
+from strandline.client.states import States
 from strandline.client.tenant_erasure import TenantErasure
 from strandline.client.verbs import basis_of
 from strandline.codec import keyed_hex
@@ -21,6 +22,7 @@ from strandline.engine import append as append_verb
 from strandline.engine.checkpoint import checkpoint
 from strandline.engine.cooling import list_cooldowns
 from strandline.engine.define_view import define_view, list_views
+from strandline.engine.delete_states import delete_states
 from strandline.engine.environment import Environment
 from strandline.engine.external import Load, Loader
 from strandline.engine.import_transcript import Progress, import_conversations, import_transcript
@@ -202,6 +204,26 @@ class Tenant(TenantErasure):
         """Return the names of the tenant's workflows."""
         return [s.workflow for s in self._db.store.scopes(self.name) if s.workflow != TENANT_RULES]
 
+    def state_workflows(self) -> list[str]:
+        """Return the names of the tenant's workflows that hold saved states."""
+        return [name for name in self.workflows() if self.workflow(name).states.lines()]
+
+    def delete_states(self, runs: Collection[str]) -> dict[str, int]:
+        """Delete the saved states of some runs in all workflows of the tenant, each in a transaction of its own.
+
+        Args:
+            runs: as they were given to `States.save`.
+
+        Returns how many were deleted, by workflow.
+
+        Raises:
+            ErasureRefusedError: a legal hold covers a workflow that holds some; what was deleted before stays deleted.
+        """
+        if isinstance(runs, str):
+            raise InvalidInputError(f"runs are several names, not the text {runs!r}; nothing was deleted")
+        found = {name: delete_states(self.workflow(name)._env, frozenset(runs)) for name in self.workflows()}
+        return {name: count for name, count in found.items() if count}
+
     def cooldowns(self) -> list[Cooling]:
         """Return the summarizers that nobody calls now, since they did not answer (C14): until when, and after what."""
         scopes = self._db.store.scopes(self.name)
@@ -236,6 +258,16 @@ class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs, ErasureVerbs):
     def view_name(self) -> str:
         """The name of the view that the verbs read through."""
         return self._view
+
+    @property
+    def states(self) -> States:
+        """The states that frameworks save of themselves.
+
+        Raises:
+            InvalidInputError: it is asked of a narrow view: nobody can tell which audiences a saved state speaks for.
+        """
+        self._check_wide("read or save states")
+        return States(self._env)
 
     def define_view(self, name: str, *, audiences: Collection[str] | None = None, budget: int | None = None) -> View:
         """Make a view, or give it another budget or other audiences (C18, I21). The same again changes nothing.

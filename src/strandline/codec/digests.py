@@ -14,6 +14,7 @@ from strandline.codec.values import pack
 
 DIGEST_BYTES: Final = 32
 ROW_DIGEST_BYTES: Final = 8  # keyed: what has to be told from damage, not from a forger who has the key's file
+NODE_DIGEST_BYTES: Final = 16
 _SUMS: Final = 1 << (8 * DIGEST_BYTES)
 EMPTY_CHAIN: Final = bytes(DIGEST_BYTES)  # the chain before the first event, and before the first lineage entry
 
@@ -75,6 +76,15 @@ def record_digest(record: object) -> bytes:
 def draft_digest(key: bytes, drafts: Sequence[object]) -> bytes:
     """Return the keyed digest of drafts: it outlives them, and nothing of what an erasure took can be guessed (C31)."""
     return _hash(b"sl.draft", (pack(tuple(drafts)),), key=key)
+
+
+def node_digest(key: bytes, level: int, kind: str, data: bytes) -> bytes:
+    """Return the keyed digest of a part (level 0), or of a block: then `data` are the digests that it holds.
+
+    It names the content: whoever does not have the key can make no other content of that name, and guess none from it.
+    """
+    told = b"".join((level.to_bytes(2, "little"), len(kind).to_bytes(4, "little"), kind.encode()))
+    return hashlib.blake2b(told + data, digest_size=NODE_DIGEST_BYTES, key=key, person=b"sl.node").digest()
 
 
 def row_digest(key: bytes, table: str, values: Iterable[object]) -> bytes:

@@ -75,6 +75,8 @@ class ForkTransaction:
         self.readers = own.readers
         self.cooldowns = own.cooldowns
         self.due = own.due
+        self.states = own.states
+        self.nodes = own.nodes
         self.relative = own.relative
 
 

@@ -28,6 +28,8 @@ class ErasedTransaction:
         self.readers = tx.readers
         self.due = tx.due
         self.cooldowns = tx.cooldowns
+        self.states = tx.states
+        self.nodes = tx.nodes
         self.relative = tx.relative
 
 

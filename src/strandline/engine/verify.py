@@ -23,6 +23,7 @@ from strandline.engine.verify_effects import check_effects
 from strandline.engine.verify_log import LogFold, Notes, Progress, check_references, check_register, fold_log
 from strandline.engine.verify_permits import check_permits
 from strandline.engine.verify_search import check_search
+from strandline.engine.verify_states import check_states
 from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, StrandlineError
 from strandline.limits import VERIFY_PROBLEMS_MAX
@@ -105,6 +106,7 @@ class _WorkflowCheck:
             lambda tx: check_effects(self._env, tx, self._notes),
             lambda tx: check_due(tx, self._notes),
             check_readers_whole,
+            lambda tx: check_states(self._env, tx, self._notes),
             self._search,
         )
         for check in checks:

@@ -84,6 +84,11 @@ class WorkflowHead:
     due_rows: int = 0
     readers: int = 0
     cooldowns: int = 0
+    states: int = 0  # rows of saved states
+    state_positions: int = 0  # the highest position given to one
+    state_lines: int = 0
+    state_nodes: int = 0  # the highest number given to a node
+    state_changes: int = 0  # transactions that changed saved states: an equal head means equal rows
     parent: str | None = None  # the workflow that this one was forked from
     fork_seq: int = 0  # the last event that it shares with its parent
     fork_ref_id: int = 0  # the highest number of a reference that it shares

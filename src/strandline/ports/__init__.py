@@ -25,6 +25,7 @@ from strandline.ports.outside import (
     TokenCounter,
     Tracer,
 )
+from strandline.ports.states import NodeFacet, StateFacet
 from strandline.ports.store import ClockedStore, ScrubbedStore, Store, Transaction
 
 __all__ = [
@@ -45,12 +46,14 @@ __all__ = [
     "KeyTakenError",
     "LineageFacet",
     "LogFacet",
+    "NodeFacet",
     "PermitFacet",
     "ReaderFacet",
     "RefFacet",
     "RegisterFacet",
     "ScrubbedStore",
     "SearchFacet",
+    "StateFacet",
     "Store",
     "Summarizer",
     "SummaryFacet",

@@ -23,6 +23,7 @@ from strandline.ports.memory import (
     ViewFacet,
 )
 from strandline.ports.outside import Clock
+from strandline.ports.states import NodeFacet, StateFacet
 
 
 class Transaction(Protocol):
@@ -103,6 +104,16 @@ class Transaction(Protocol):
     @property
     def due(self) -> DueFacet:
         """Due compactions."""
+        ...
+
+    @property
+    def states(self) -> StateFacet:
+        """Saved states."""
+        ...
+
+    @property
+    def nodes(self) -> NodeFacet:
+        """What the values of saved states are made of."""
         ...
 
     def relative(self, workflow: str, *, locked: bool = False) -> Transaction:

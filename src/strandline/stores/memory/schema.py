@@ -15,6 +15,7 @@ from strandline.model.lineage import AbandonedRange, LineageEntry, LineageKind, 
 from strandline.model.outcome import ForeignSummary
 from strandline.model.register import Fact
 from strandline.model.segment import Segment
+from strandline.model.state import StateLine, StateNode, StateRow
 from strandline.model.summary import DroppedRef, Summary
 from strandline.model.view import ViewHead
 from strandline.stores.memory.tables import ONLY, Moment, Table
@@ -72,6 +73,13 @@ class Tables:
         self.due: Table[str, DueCompaction] = Table("due_compaction")
         self.cooldowns: Table[str, Cooldown] = Table("cooldown")
         self.readers: Table[str, Reader] = Table("reader_watermark")
+        self.state_lines: Table[int, StateLine] = Table("state_line")
+        self.state_names: Table[str, int] = Table("state_line name")
+        self.states: Table[int, StateRow] = Table("saved_state", named=lambda row: (row.line, row.state_id))
+        self.state_places: Table[int, tuple[int, int]] = Table(
+            "saved_state position", all=lambda row: ONLY, line=lambda row: row[0]
+        )
+        self.nodes: Table[int, StateNode | None] = Table("state_node", digest=lambda node: node and node.digest)
 
 
 class Facet:

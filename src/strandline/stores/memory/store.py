@@ -30,6 +30,7 @@ from strandline.stores.memory.memory import (
 )
 from strandline.stores.memory.schema import Tables
 from strandline.stores.memory.search import MemorySearch
+from strandline.stores.memory.states import MemoryNodes, MemoryStates
 from strandline.stores.memory.tables import ONLY, History, Moment
 
 DIGEST_KEY_BYTES: Final = 32
@@ -71,6 +72,8 @@ class MemoryTransaction:
         self.readers = MemoryReaders(tables, moment)
         self.cooldowns = MemoryCooldowns(tables, moment, lambda: others(workflow))
         self.due = MemoryDue(tables, moment, lambda: others(workflow))
+        self.states = MemoryStates(tables, moment)
+        self.nodes = MemoryNodes(tables, moment)
         self._begin = begin
         self._others = others
         self._forks = forks

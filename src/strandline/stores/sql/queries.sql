@@ -16,8 +16,9 @@ SELECT workflow_id FROM workflow WHERE tenant_id = :tenant_id AND name = :name
 -- name: add_workflow
 INSERT INTO workflow (tenant_id, name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id,
     live_events, facts, attempts, foreign_summaries, epoch, cases, effects, permits, approval_uses, due_rows, readers,
-    cooldowns, parent, fork_seq, fork_ref_id, row_digest)
-VALUES (:tenant_id, :name, 0, :chain, 0, :chain, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0, :row_digest)
+    cooldowns, states, state_positions, state_lines, state_nodes, state_changes, parent, fork_seq, fork_ref_id, row_digest)
+VALUES (:tenant_id, :name, 0, :chain, 0, :chain, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0,
+    :row_digest)
 ON CONFLICT (tenant_id, name) DO NOTHING
 
 -- name: scopes
@@ -27,8 +28,8 @@ ORDER BY t.name, w.name
 
 -- name: head
 SELECT name, revision, chain, lineage_seq, lineage_chain, branch, summary_no, ref_id, live_events, facts, attempts,
-    foreign_summaries, epoch, cases, effects, permits, approval_uses, due_rows, readers, cooldowns, parent, fork_seq,
-    fork_ref_id, row_digest
+    foreign_summaries, epoch, cases, effects, permits, approval_uses, due_rows, readers, cooldowns, states,
+    state_positions, state_lines, state_nodes, state_changes, parent, fork_seq, fork_ref_id, row_digest
 FROM workflow WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
 -- name: set_head
@@ -36,7 +37,8 @@ UPDATE workflow SET revision = :revision, chain = :chain, lineage_seq = :lineage
     branch = :branch, summary_no = :summary_no, ref_id = :ref_id, live_events = :live_events, facts = :facts,
     attempts = :attempts, foreign_summaries = :foreign_summaries, epoch = :epoch, cases = :cases, effects = :effects,
     permits = :permits, approval_uses = :approval_uses, due_rows = :due_rows, readers = :readers,
-    cooldowns = :cooldowns, parent = :parent, fork_seq = :fork_seq, fork_ref_id = :fork_ref_id, row_digest = :row_digest
+    cooldowns = :cooldowns, states = :states, state_positions = :state_positions, state_lines = :state_lines,
+    state_nodes = :state_nodes, state_changes = :state_changes, parent = :parent, fork_seq = :fork_seq, fork_ref_id = :fork_ref_id, row_digest = :row_digest
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
 -- ------------------------------------------------------------------------------------------ log
@@ -714,6 +716,126 @@ VALUES (:tenant_id, :workflow_id, :summarizer, :failures, :failed_us, :answered_
 ON CONFLICT (tenant_id, workflow_id, summarizer) DO UPDATE SET failures = excluded.failures,
     failed_us = excluded.failed_us, answered_us = excluded.answered_us, until_us = excluded.until_us,
     steps = excluded.steps, changed_us = excluded.changed_us, row_digest = excluded.row_digest
+
+-- ------------------------------------------------------------------------------------------ saved states
+
+-- name: state_line
+SELECT number, name, saved, newest, row_digest FROM state_line
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name
+
+-- name: all_state_lines
+SELECT number, name, saved, newest, row_digest FROM state_line
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY number
+
+-- name: set_state_line
+INSERT INTO state_line (tenant_id, workflow_id, number, name, saved, newest, row_digest)
+VALUES (:tenant_id, :workflow_id, :number, :name, :saved, :newest, :row_digest)
+ON CONFLICT (tenant_id, workflow_id, number) DO UPDATE SET saved = excluded.saved, newest = excluded.newest,
+    row_digest = excluded.row_digest
+
+-- name: saved_state
+SELECT number, line, state_id, status, position, previous, parent, run, held, meta, writes, row_digest FROM saved_state
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND line = :line AND state_id = :state_id
+
+-- What a state says is written once: it gets a position, what tasks write behind it, and at last a tombstone.
+-- name: set_saved_state
+INSERT INTO saved_state (tenant_id, workflow_id, number, line, state_id, status, position, previous, parent, run, held,
+    meta, writes, row_digest)
+VALUES (:tenant_id, :workflow_id, :number, :line, :state_id, :status, :position, :previous, :parent, :run, :held,
+    :meta, :writes, :row_digest)
+ON CONFLICT (tenant_id, workflow_id, number) DO UPDATE SET status = excluded.status, position = excluded.position,
+    previous = excluded.previous, parent = excluded.parent, run = excluded.run, held = excluded.held,
+    meta = excluded.meta, writes = excluded.writes, row_digest = excluded.row_digest
+
+-- name: newest_states
+SELECT number, line, state_id, status, position, previous, parent, run, held, meta, writes, row_digest FROM saved_state
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND position <= :through
+ORDER BY position DESC LIMIT :limit
+
+-- name: newest_states_of_line
+SELECT number, line, state_id, status, position, previous, parent, run, held, meta, writes, row_digest FROM saved_state
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND line = :line AND position <= :through
+ORDER BY position DESC LIMIT :limit
+
+-- name: all_saved_states
+SELECT number, line, state_id, status, position, previous, parent, run, held, meta, writes, row_digest FROM saved_state
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY number
+
+-- name: count_saved_states
+SELECT count(*) FROM saved_state WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
+
+-- name: add_node
+INSERT INTO state_node (tenant_id, workflow_id, node_id, level, kind, body, body_digest, row_digest)
+VALUES (:tenant_id, :workflow_id, :node_id, :level, :kind, :body, :body_digest, :row_digest)
+
+-- Sixteen at a time, each by its whole key: as ref_keys.
+-- name: find_nodes
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d1
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d2
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d3
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d4
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d5
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d6
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d7
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d8
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d9
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d10
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d11
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d12
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d13
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d14
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d15
+UNION ALL
+SELECT body_digest, node_id FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d16
+
+-- name: nodes
+SELECT node_id, level, kind, body, body_digest, row_digest FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND node_id BETWEEN :from_id AND :through_id
+
+-- name: node_ids
+SELECT node_id FROM state_node WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY node_id
+
+-- name: all_nodes
+SELECT node_id, level, kind, body, body_digest, row_digest FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY node_id
+
+-- name: erase_node
+UPDATE state_node SET body = NULL, row_digest = :row_digest
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND node_id = :node_id
+
+-- name: drop_nodes
+DELETE FROM state_node
+WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND node_id BETWEEN :from_id AND :through_id
 
 -- ------------------------------------------------------------------------------------------ figures
 

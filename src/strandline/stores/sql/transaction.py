@@ -15,6 +15,7 @@ from strandline.stores.sql.refs import SqlRefs
 from strandline.stores.sql.register import SqlRegister
 from strandline.stores.sql.search import SqlSearch
 from strandline.stores.sql.session import Session
+from strandline.stores.sql.states import SqlNodes, SqlStates
 from strandline.stores.sql.summaries import SqlSummaries
 from strandline.stores.sql.views import SqlViews
 
@@ -38,6 +39,8 @@ class SqlTransaction:
         self.readers = SqlReaders(session)
         self.cooldowns = SqlCooldowns(session)
         self.due = SqlDue(session)
+        self.states = SqlStates(session)
+        self.nodes = SqlNodes(session)
         self._session = session
         self._tenant = scope.tenant
         self._relatives: dict[str, SqlTransaction] = {scope.workflow: self}  # each holds its head once

@@ -131,6 +131,9 @@ TABLES: Final = (
     Table(name="approval_use", key=("workflow", "seq"), change=Change.MOVES),
     Table(name="due_compaction", key=("view",), change=Change.MOVES),
     Table(name="cooldown", key=("summarizer",), change=Change.MOVES),
+    Table(name="state_line", key=("number",)),
+    Table(name="state_node", key=("node_id",), change=Change.GROWS, shrinks=True),
+    Table(name="saved_state", key=("number",)),
     Table(name="reader_watermark", key=("name",), change=Change.MOVES),
 )
 DERIVED: Final = ("search_mark", "search_posting")  # made anew from the log, behind it; never copied

@@ -40,6 +40,11 @@ CREATE TABLE workflow (
     due_rows      BIGINT NOT NULL,           -- rows of due_compaction
     readers       BIGINT NOT NULL,           -- rows of reader_watermark
     cooldowns     BIGINT NOT NULL,           -- rows of cooldown
+    states        BIGINT NOT NULL,           -- rows of saved_state
+    state_positions BIGINT NOT NULL,         -- highest position given to one
+    state_lines   BIGINT NOT NULL,           -- rows of state_line
+    state_nodes   BIGINT NOT NULL,           -- highest number given to a row of state_node
+    state_changes BIGINT NOT NULL,           -- transactions that changed one of these tables
     parent        TEXT COLLATE "C",          -- name of the workflow that this one was forked from
     fork_seq      BIGINT NOT NULL,           -- the last event that it shares with its parent
     fork_ref_id   BIGINT NOT NULL,           -- the highest number of a reference that it shares
@@ -495,6 +500,56 @@ CREATE TABLE cooldown (
 );
 CREATE INDEX cooldown_newest ON cooldown (tenant_id, summarizer, changed_us);
 
+-- Saved states (ADR 0058): what a framework saves of itself. A line is a chain of them; neither is ever taken away.
+CREATE TABLE state_line (
+    tenant_id   BIGINT NOT NULL,
+    workflow_id BIGINT NOT NULL,
+    number      BIGINT NOT NULL,            -- 1, 2, … in the workflow
+    name        TEXT COLLATE "C" NOT NULL,
+    saved       BIGINT NOT NULL,            -- the highest position that was given in it
+    newest      BIGINT NOT NULL,            -- the highest of a state that was not deleted; 0: none is left
+    row_digest  BYTEA NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, number),
+    UNIQUE (tenant_id, workflow_id, name),
+    CHECK (newest <= saved)
+);
+
+-- A part of a value (level 0), or a block of sixteen nodes of the level below. Each content is kept once.
+CREATE TABLE state_node (
+    tenant_id   BIGINT NOT NULL,
+    workflow_id BIGINT NOT NULL,
+    node_id     BIGINT NOT NULL,            -- never given again
+    level       BIGINT NOT NULL,
+    kind        TEXT COLLATE "C" NOT NULL,            -- of a part: what serialised it
+    body        BYTEA,                     -- folded; of a block: varints of the nodes that it holds; NULL once erased
+    body_digest BYTEA NOT NULL,            -- keyed, of kind and body; of a block: of the digests that it holds
+    row_digest  BYTEA NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, node_id)
+);
+CREATE UNIQUE INDEX state_node_content ON state_node (tenant_id, workflow_id, body_digest);
+
+-- awaited -> saved -> erased | deleted ; awaited, erased -> deleted
+CREATE TABLE saved_state (
+    tenant_id   BIGINT NOT NULL,
+    workflow_id BIGINT NOT NULL,
+    number      BIGINT NOT NULL,            -- 1, 2, … in the workflow
+    line        BIGINT NOT NULL,
+    state_id    BYTEA NOT NULL,            -- stores/sql/rows.py: pack_key
+    status      TEXT COLLATE "C" NOT NULL,
+    position    BIGINT,                     -- 1, 2, … in the order of saving; NULL: never saved
+    previous    BIGINT NOT NULL,            -- position of the one before it in the line; 0: none
+    parent      BYTEA,
+    run         TEXT COLLATE "C",
+    held        BYTEA NOT NULL,            -- folded JSON: of each value the numbers of its nodes
+    meta        BYTEA NOT NULL,            -- folded
+    writes      BYTEA NOT NULL,            -- folded JSON: what tasks wrote behind it
+    row_digest  BYTEA NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, number)
+);
+CREATE UNIQUE INDEX saved_state_id ON saved_state (tenant_id, workflow_id, line, state_id);
+CREATE UNIQUE INDEX saved_state_position ON saved_state (tenant_id, workflow_id, position) WHERE position IS NOT NULL;
+CREATE INDEX saved_state_line ON saved_state (tenant_id, workflow_id, line, position) WHERE position IS NOT NULL;
+
 -- ------------------------------------------------------------------------------------------ who may do what (I21)
 
 -- What is packed already is not packed again.
@@ -541,7 +596,7 @@ BEGIN
         IF of_table NOT IN ('store_meta', 'schema_migration') THEN
             EXECUTE format('GRANT INSERT, UPDATE ON %I TO strandline_app', of_table);
         END IF;
-        IF of_table IN ('search_mark', 'search_posting', 'ref_key') THEN -- derived: it may be forgotten
+        IF of_table IN ('search_mark', 'search_posting', 'ref_key', 'state_node') THEN -- derived, or no longer needed
             EXECUTE format('GRANT DELETE ON %I TO strandline_app', of_table);
         END IF;
     END LOOP;

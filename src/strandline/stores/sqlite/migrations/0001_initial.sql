@@ -39,6 +39,11 @@ CREATE TABLE workflow (
     due_rows      INTEGER NOT NULL,          -- rows of due_compaction
     readers       INTEGER NOT NULL,          -- rows of reader_watermark
     cooldowns     INTEGER NOT NULL,          -- rows of cooldown
+    states        INTEGER NOT NULL,          -- rows of saved_state
+    state_positions INTEGER NOT NULL,        -- highest position given to one
+    state_lines   INTEGER NOT NULL,          -- rows of state_line
+    state_nodes   INTEGER NOT NULL,          -- highest number given to a row of state_node
+    state_changes INTEGER NOT NULL,          -- transactions that changed one of these tables
     parent        TEXT,                      -- name of the workflow that this one was forked from
     fork_seq      INTEGER NOT NULL,          -- the last event that it shares with its parent
     fork_ref_id   INTEGER NOT NULL,          -- the highest number of a reference that it shares
@@ -480,3 +485,53 @@ CREATE TABLE cooldown (
     CHECK (changed_us = CASE WHEN failed_us > answered_us THEN failed_us ELSE answered_us END)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX cooldown_newest ON cooldown (tenant_id, summarizer, changed_us);
+
+-- Saved states (ADR 0058): what a framework saves of itself. A line is a chain of them; neither is ever taken away.
+CREATE TABLE state_line (
+    tenant_id   INTEGER NOT NULL,
+    workflow_id INTEGER NOT NULL,
+    number      INTEGER NOT NULL,            -- 1, 2, … in the workflow
+    name        TEXT NOT NULL,
+    saved       INTEGER NOT NULL,            -- the highest position that was given in it
+    newest      INTEGER NOT NULL,            -- the highest of a state that was not deleted; 0: none is left
+    row_digest  BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, number),
+    UNIQUE (tenant_id, workflow_id, name),
+    CHECK (newest <= saved)
+) STRICT, WITHOUT ROWID;
+
+-- A part of a value (level 0), or a block of sixteen nodes of the level below. Each content is kept once.
+CREATE TABLE state_node (
+    tenant_id   INTEGER NOT NULL,
+    workflow_id INTEGER NOT NULL,
+    node_id     INTEGER NOT NULL,            -- never given again
+    level       INTEGER NOT NULL,
+    kind        TEXT NOT NULL,            -- of a part: what serialised it
+    body        BLOB,                     -- folded; of a block: varints of the nodes that it holds; NULL once erased
+    body_digest BLOB NOT NULL,            -- keyed, of kind and body; of a block: of the digests that it holds
+    row_digest  BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, node_id)
+) STRICT;
+CREATE UNIQUE INDEX state_node_content ON state_node (tenant_id, workflow_id, body_digest);
+
+-- awaited -> saved -> erased | deleted ; awaited, erased -> deleted
+CREATE TABLE saved_state (
+    tenant_id   INTEGER NOT NULL,
+    workflow_id INTEGER NOT NULL,
+    number      INTEGER NOT NULL,            -- 1, 2, … in the workflow
+    line        INTEGER NOT NULL,
+    state_id    BLOB NOT NULL,            -- stores/sql/rows.py: pack_key
+    status      TEXT NOT NULL,
+    position    INTEGER,                     -- 1, 2, … in the order of saving; NULL: never saved
+    previous    INTEGER NOT NULL,            -- position of the one before it in the line; 0: none
+    parent      BLOB,
+    run         TEXT,
+    held        BLOB NOT NULL,            -- folded JSON: of each value the numbers of its nodes
+    meta        BLOB NOT NULL,            -- folded
+    writes      BLOB NOT NULL,            -- folded JSON: what tasks wrote behind it
+    row_digest  BLOB NOT NULL,
+    PRIMARY KEY (tenant_id, workflow_id, number)
+) STRICT;
+CREATE UNIQUE INDEX saved_state_id ON saved_state (tenant_id, workflow_id, line, state_id);
+CREATE UNIQUE INDEX saved_state_position ON saved_state (tenant_id, workflow_id, position) WHERE position IS NOT NULL;
+CREATE INDEX saved_state_line ON saved_state (tenant_id, workflow_id, line, position) WHERE position IS NOT NULL;

@@ -1,0 +1,70 @@
+"""Copy the saved states of a workflow to another one, under the same ids and in the same order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from strandline.codec import encode_varints
+from strandline.engine.environment import Environment
+from strandline.engine.load_state import check_lines_whole, check_states_whole
+from strandline.engine.save_state import put_state
+from strandline.engine.state_values import PART, nodes_in
+from strandline.engine.watching import watched
+from strandline.errors import InvalidInputError
+from strandline.model.ids import check_workflow
+from strandline.model.state import HeldValue, StateRow
+from strandline.ports import Transaction
+
+
+@watched("copy_states")
+def copy_states(env: Environment, name: str) -> int:
+    """Copy what is not deleted, with what was written behind it, in one transaction. Return how many were not there.
+
+    Raises:
+        TenantScopeError: no workflow can have this name.
+        InvalidInputError: it is this workflow.
+        StateConflictError: an id is taken there by another content, or was deleted; nothing was written.
+        CorruptRecordError: one is missing, or is not what was written; nothing was written.
+    """
+    if check_workflow(name) == env.scope.workflow:
+        raise InvalidInputError(f"{name!r} is where the states are; nothing was written")
+    target = replace(env, scope=replace(env.scope, workflow=name))
+    with env.read() as source, target.write(joins=False) as tx:
+        check_lines_whole(source)
+        check_states_whole(source)
+        nodes = _copy_nodes(source, tx)
+        names = {line.number: line.name for line in source.states.lines()}
+        saved = [row for row in source.states.all() if row.position is not None]  # tombstones too: they are parents
+        in_order = sorted(saved, key=lambda row: row.position or 0)
+        return sum(put_state(tx, names[row.line], _moved(row, nodes)).created for row in in_order)
+
+
+def _copy_nodes(source: Transaction, tx: Transaction) -> dict[int, int]:
+    """Copy the nodes that the target does not hold, and return the number of each there.
+
+    A block is numbered after all that it holds, so that comes first.
+    """
+    numbers: dict[int, int] = {}
+    for node in source.nodes.all():
+        there = tx.nodes.find([node.digest]).get(node.digest)
+        if there is None:
+            head = tx.log.head()
+            there = head.state_nodes + 1
+            held = node.data if node.level == PART else encode_varints(numbers[inner] for inner in nodes_in(node))
+            tx.nodes.add([replace(node, node_id=there, data=held)])
+            tx.log.set_head(replace(head, state_nodes=there))
+        numbers[node.node_id] = there
+    return numbers
+
+
+def _moved(row: StateRow, nodes: dict[int, int]) -> StateRow:
+    """Return a row with the numbers that its nodes have in the target."""
+
+    def moved(value: HeldValue) -> HeldValue:
+        return HeldValue(value.many, tuple(tuple(nodes[node] for node in level) for level in value.digits))
+
+    return replace(
+        row,
+        values=tuple((name, moved(value)) for name, value in row.values),
+        writes=tuple(replace(write, value=moved(write.value)) for write in row.writes),
+    )

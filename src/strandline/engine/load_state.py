@@ -1,0 +1,200 @@
+"""Read saved states: the newest of a line, one by its id, or all of them page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from strandline.engine.environment import Environment, check_whole
+from strandline.engine.state_values import ValueReader
+from strandline.engine.watching import watched
+from strandline.errors import CorruptRecordError, InvalidInputError, StateErasedError
+from strandline.limits import STATES_PAGE
+from strandline.model.state import SavedState, StateLine, StateRow, StateStatus, StateWrite
+from strandline.ports import Transaction
+
+
+@watched("load_state")
+def load_state(env: Environment, state_id: str | None, line: str, *, values: bool, erased: bool) -> SavedState | None:
+    """Return a saved state, or the newest one of a line by its position; None: there is none.
+
+    Raises:
+        StateErasedError: some of what it held was erased, and what is left was not asked for.
+        CorruptRecordError: what would have to be read is missing, or is not what was written (I4).
+    """
+    with env.read() as tx:
+        there = find_line(tx, line)
+        row = None if there is None else _find(tx, there, state_id)
+        if row is None or there is None:
+            return None
+        state = next(_shown(tx, [row], {there.number: there}, values=values))
+    if state.erased and not erased:
+        raise StateErasedError(
+            f"some of what the state {state.state_id!r} of line {line!r} held was erased",
+            line=line,
+            state_id=state.state_id,
+        )
+    return state
+
+
+def _find(tx: Transaction, line: StateLine, state_id: str | None) -> StateRow | None:
+    if state_id is None:
+        return newest_row(tx, line)
+    row = tx.states.get(line.number, state_id)
+    if row is None:
+        check_states_whole(tx)
+        return None
+    return row if row.status in (StateStatus.SAVED, StateStatus.ERASED) else None
+
+
+def list_states(
+    env: Environment, line: str | None, before: int | None, limit: int | None, *, values: bool
+) -> Iterator[SavedState]:
+    """Yield saved states, of one line or of all, the newest first; each page is read in a snapshot of its own.
+
+    Raises:
+        InvalidInputError: `before` or `limit` is no number.
+        CorruptRecordError: one is missing, or is not what was written (I4).
+    """
+    for name, number in (("before", before), ("limit", limit)):
+        check_whole(name, number)
+        if number is not None and number < 0:
+            raise InvalidInputError(f"{name} is 0 or more, not {number}")
+    left = limit
+    while left is None or left > 0:
+        found, before = _read_page(env, line, before, STATES_PAGE if left is None else min(left, STATES_PAGE), values)
+        yield from found
+        left = None if left is None else left - len(found)
+        if not before:
+            return
+
+
+@watched("list_states")
+def _read_page(
+    env: Environment, line: str | None, before: int | None, most: int, values: bool
+) -> tuple[list[SavedState], int]:
+    """Return states before a position, and before which the next page goes on; 0: there is none."""
+    with env.read() as tx:
+        there = None if line is None else find_line(tx, line)
+        if line is not None and there is None:
+            return [], 0
+        last = tx.log.head().state_positions if there is None else there.saved
+        through = last if before is None else min(last, before - 1)
+        rows = tx.states.page(through, STATES_PAGE, None if there is None else there.number)
+        check_page(rows, through, last, one_line=there is not None)
+        kept = [row for row in rows if row.status in (StateStatus.SAVED, StateStatus.ERASED)][:most]
+        lines = {one.number: one for one in ([there] if there is not None else tx.states.lines())}
+        found = list(_shown(tx, kept, lines, values=values))
+        full = len(kept) == most
+        return found, kept[-1].position or 0 if full else (rows[-1].position or 0 if len(rows) == STATES_PAGE else 0)
+
+
+@watched("state_lines")
+def list_lines(env: Environment) -> list[str]:
+    """Return the names of the lines that hold a saved state, in the order in which they began."""
+    with env.read() as tx:
+        check_lines_whole(tx)
+        return [line.name for line in tx.states.lines() if line.newest]
+
+
+# ------------------------------------------------------------------------------------------ what several verbs read
+
+
+def find_line(tx: Transaction, name: str) -> StateLine | None:
+    """Return a line, or None.
+
+    Raises:
+        CorruptRecordError: there is none of this name, and one is missing.
+    """
+    line = tx.states.line(name)
+    if line is None:
+        check_lines_whole(tx)
+    return line
+
+
+def newest_row(tx: Transaction, line: StateLine) -> StateRow | None:
+    """Return the newest state of a line that was not deleted.
+
+    Raises:
+        CorruptRecordError: it is not where the line says (I4): nothing older slips into its place.
+    """
+    if not line.newest:
+        return None
+    row = next(iter(tx.states.page(line.newest, 1, line.number)), None)
+    if row is None or row.position != line.newest or row.status is StateStatus.DELETED:
+        raise CorruptRecordError("the newest state is missing", place=f"state_line {line.name!r}")
+    return row
+
+
+def newest_id(tx: Transaction, line: StateLine) -> str | None:
+    """Return the id of the newest state of a line."""
+    row = newest_row(tx, line)
+    return None if row is None else row.state_id
+
+
+def check_lines_whole(tx: Transaction) -> None:
+    """Check that no line is missing.
+
+    Raises:
+        CorruptRecordError: one is.
+    """
+    known = tx.log.head().state_lines
+    counted = len(tx.states.lines()) if known else 0
+    if counted != known:
+        raise CorruptRecordError(f"{counted} lines are stored, and {known} were known", place="state_line")
+
+
+def check_states_whole(tx: Transaction) -> None:
+    """Check that no row of a saved state is missing.
+
+    Raises:
+        CorruptRecordError: one is.
+    """
+    counted, known = tx.states.count(), tx.log.head().states
+    if counted != known:
+        raise CorruptRecordError(f"{counted} states are stored, and {known} were known", place="saved_state")
+
+
+def check_page(rows: Sequence[StateRow], through: int, last: int, *, one_line: bool) -> None:
+    """Check that no state is missing among rows that were read, the newest first.
+
+    Raises:
+        CorruptRecordError: one is: positions have no gap, and each state of a line names the one before it.
+    """
+    expected = through if not one_line or through == last else None
+    for row in rows:
+        if expected is not None and row.position != expected:
+            raise CorruptRecordError("it is missing", place=f"saved_state at position {expected}")
+        expected = row.previous if one_line else (row.position or 0) - 1
+    if expected and len(rows) < STATES_PAGE:
+        raise CorruptRecordError("it is missing", place=f"saved_state at position {expected}")
+
+
+def _shown(
+    tx: Transaction, rows: Sequence[StateRow], lines: dict[int, StateLine], *, values: bool
+) -> Iterator[SavedState]:
+    """Yield rows as a reader sees them."""
+    held = [value for row in rows for _, value in row.values] + [w.value for row in rows for w in row.writes]
+    reader = ValueReader(tx, held if values else ())
+    for row in rows:
+        line = lines.get(row.line)
+        if line is None:
+            raise CorruptRecordError("its line is not there", place=f"saved_state {row.number}")
+        read = {name: reader.value(value) for name, value in row.values} if values else {}
+        wrote = [(write, *reader.value(write.value)) for write in row.writes] if values else []
+        whole = row.status is StateStatus.SAVED and all(one for _, one in read.values()) and all(w[2] for w in wrote)
+        yield SavedState(
+            state_id=row.state_id,
+            line=line.name,
+            position=row.position or 0,
+            parent=row.parent,
+            values={name: value for name, (value, _) in read.items() if value.many or value.parts},
+            meta=row.meta,
+            run=row.run,
+            writes=tuple(
+                StateWrite(task=w.task, index=w.index, channel=w.channel, path=w.path, value=value)
+                for w, value, _ in wrote
+                if value.many or value.parts
+            ),
+            seen=line.saved,
+            erased=not whole,
+        )

@@ -1,0 +1,274 @@
+"""Save a state, or what was written behind one: one transaction, and nothing is ever overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from strandline.codec import encode_text
+from strandline.engine.environment import Environment, check_whole
+from strandline.engine.load_state import find_line, newest_id
+from strandline.engine.state_values import keep_values
+from strandline.engine.watching import watched
+from strandline.errors import InvalidInputError, StateConflictError
+from strandline.limits import (
+    KEY_CHARS_MAX,
+    STATE_META_BYTES_MAX,
+    STATE_PART_BYTES_MAX,
+    STATE_PARTS_MAX,
+    STATE_VALUES_MAX,
+    STATE_WRITES_MAX,
+)
+from strandline.model.state import (
+    HeldValue,
+    HeldWrite,
+    Part,
+    Saved,
+    StateLine,
+    StateRow,
+    StateStatus,
+    StateValue,
+    StateWrite,
+)
+from strandline.ports import Transaction
+from strandline.rules.states import StateRefusal, merge_writes, refuse_save, same_content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewState:
+    """A state as it is handed in."""
+
+    state_id: str
+    line: str
+    parent: str | None
+    values: Mapping[str, StateValue]
+    kept: Collection[str]  # names whose values are those of the parent
+    meta: bytes
+    run: str | None
+
+
+@watched("save_state")
+def save_state(env: Environment, new: NewState, seen: int | None) -> Saved:
+    """Save a state (I3, I14).
+
+    Raises:
+        InvalidInputError: what can't be kept.
+        StateConflictError: unknown or deleted parent, an id that is taken or was deleted, or the line moved on.
+        CorruptRecordError: what would have to be read is not what was written. Nothing was written.
+    """
+    check_new(new)
+    check_whole("seen", seen)
+    with env.write() as tx:
+        return save_in(tx, env, new, seen)
+
+
+def save_in(tx: Transaction, env: Environment, new: NewState, seen: int | None = None) -> Saved:
+    """Save a state in a transaction that is open; `check_new` has let it pass."""
+    line = find_line(tx, new.line)
+    there = tx.states.get(line.number, new.state_id) if line else None
+    parent = tx.states.get(line.number, new.parent) if line and new.parent is not None else None
+    known = there is not None and there.status in (StateStatus.SAVED, StateStatus.ERASED)
+    refusal = None if known else refuse_save(line, there, new.parent, parent, seen)
+    if refusal is not None:
+        raise refused(tx, new.line, new.state_id, refusal, new.parent)
+    gone = parent is None or parent.status is StateStatus.DELETED
+    values = _kept_values(new, there if known and gone else parent)
+    values |= zip(new.values, keep_values(tx, env.store.digest_key, list(new.values.values())), strict=True)
+    held = tuple(sorted(values.items()))
+    row = StateRow(number=0, line=0, state_id=new.state_id, parent=new.parent, run=new.run, values=held, meta=new.meta)
+    return put_state(tx, new.line, row)
+
+
+def put_state(tx: Transaction, line_name: str, new: StateRow) -> Saved:
+    """Give a state, or a tombstone of a copy, its row and its position; the same content again changes nothing.
+
+    Raises:
+        StateConflictError: its id is that of another content, or was deleted.
+    """
+    line = find_line(tx, line_name) or _new_line(tx, line_name)
+    there = tx.states.get(line.number, new.state_id)
+    buried = new.status is StateStatus.DELETED
+    if there is not None and there.position is not None:
+        if buried:
+            return Saved(position=there.position, created=False)
+        if there.status is StateStatus.DELETED:
+            raise refused(tx, line_name, new.state_id, StateRefusal.DELETED)
+        if there.status is StateStatus.SAVED and not same_content(there, new):  # what is erased can't be compared
+            raise refused(tx, line_name, new.state_id, StateRefusal.TAKEN)
+        return Saved(position=there.position, created=False)
+    head = tx.log.head()
+    position = head.state_positions + 1
+    row = replace(
+        new,
+        number=there.number if there is not None else head.states + 1,
+        line=line.number,
+        status=StateStatus.SAVED if new.status is StateStatus.AWAITED else new.status,
+        position=position,
+        previous=line.saved,
+        writes=merge_writes(there.writes if there is not None else (), new.writes, replace_known=False),
+    )
+    tx.states.put(row)
+    tx.states.put_line(replace(line, saved=position, newest=line.newest if buried else position))
+    count_change(tx, states=max(head.states, row.number), state_positions=position)
+    return Saved(position=position, created=not buried)
+
+
+@watched("write_state")
+def write_state(env: Environment, state_id: str, line: str, writes: Sequence[StateWrite], *, replaces: bool) -> None:
+    """Keep what tasks wrote behind a state; one that is not saved yet may be written to, since frameworks race.
+
+    Raises:
+        InvalidInputError: what can't be kept.
+        StateConflictError: the state was deleted. Nothing was written.
+    """
+    check_texts(line=line, state_id=state_id)
+    _check_writes(writes)
+    with env.write() as tx:
+        write_in(tx, env, state_id, line, writes, replaces=replaces)
+
+
+def write_in(
+    tx: Transaction, env: Environment, state_id: str, line: str, writes: Sequence[StateWrite], *, replaces: bool
+) -> None:
+    """Keep writes in a transaction that is open."""
+    there_line = find_line(tx, line)
+    row = tx.states.get(there_line.number, state_id) if there_line else None
+    if row is not None and row.status is StateStatus.DELETED:
+        raise refused(tx, line, state_id, StateRefusal.DELETED)
+    if row is None:
+        there_line = there_line or _new_line(tx, line)
+        number = tx.log.head().states + 1
+        row = StateRow(number=number, line=there_line.number, state_id=state_id, status=StateStatus.AWAITED)
+    known = {(write.task, write.index) for write in row.writes}
+    wanted = [write for write in writes if replaces or (write.task, write.index) not in known]
+    held = keep_values(tx, env.store.digest_key, [write.value for write in wanted])
+    new = [HeldWrite(w.task, w.index, w.channel, w.path, value) for w, value in zip(wanted, held, strict=True)]
+    merged = merge_writes(row.writes, new, replace_known=replaces)
+    if len(merged) > STATE_WRITES_MAX:
+        raise InvalidInputError(f"{len(merged):,} writes behind {state_id!r}; at most {STATE_WRITES_MAX:,} are allowed")
+    if merged != row.writes:
+        tx.states.put(replace(row, writes=merged))
+        count_change(tx, states=max(tx.log.head().states, row.number))
+
+
+def count_change(tx: Transaction, *, states: int | None = None, state_positions: int | None = None) -> None:
+    """Count a change of saved states: a head that is alike means rows that are."""
+    head = tx.log.head()
+    counted = replace(
+        head,
+        states=head.states if states is None else states,
+        state_positions=head.state_positions if state_positions is None else state_positions,
+        state_changes=head.state_changes + 1,
+    )
+    tx.log.set_head(counted)
+
+
+def _new_line(tx: Transaction, name: str) -> StateLine:
+    head = tx.log.head()
+    line = StateLine(number=head.state_lines + 1, name=name)
+    tx.states.put_line(line)
+    tx.log.set_head(replace(head, state_lines=line.number))
+    return line
+
+
+def _kept_values(new: NewState, parent: StateRow | None) -> dict[str, HeldValue]:
+    """Return the values that are the parent's."""
+    there = dict(parent.values) if parent is not None else {}
+    missing = [name for name in new.kept if name not in there]
+    if missing:
+        raise InvalidInputError(
+            f"kept names {missing[0]!r}, which the parent {new.parent!r} does not hold; nothing was written"
+        )
+    return {name: there[name] for name in new.kept}
+
+
+def refused(
+    tx: Transaction, line: str, state_id: str, refusal: StateRefusal, parent: str | None = None
+) -> StateConflictError:
+    """Return the error for a refusal: what, where, and what to do."""
+    there = find_line(tx, line)
+    newest = newest_id(tx, there) if there is not None else None
+    message, hint = {
+        StateRefusal.UNKNOWN_PARENT: (
+            f"no state {parent!r} was saved in line {line!r}, which {state_id!r} names as its parent",
+            "Save the parent first, or name the state that this one really goes on from.",
+        ),
+        StateRefusal.DELETED: (
+            f"state {state_id!r} of line {line!r}, or its parent, was deleted",
+            "What was deleted is not brought back. Begin anew: without a parent, under a new id.",
+        ),
+        StateRefusal.TAKEN: (
+            f"state {state_id!r} of line {line!r} was saved with another content",
+            "A saved state is never changed: give the new one an id of its own.",
+        ),
+        StateRefusal.MOVED: (
+            f"line {line!r} has moved on to {newest!r} since the writer of {state_id!r} read it",
+            "Read the newest state and go on from it; or, to branch from an older one, read it now.",
+        ),
+    }[refusal]
+    return StateConflictError(message, line=line, state_id=state_id, reason=refusal.value, newest=newest, hint=hint)
+
+
+# ------------------------------------------------------------------------------------------ what may be kept
+
+
+def check_new(new: NewState) -> None:
+    """Refuse a state that can't be kept."""
+    check_texts(line=new.line, state_id=new.state_id)
+    for name, text in (("parent", new.parent), ("run", new.run)):
+        if text is not None:
+            check_texts(**{name: text})
+    if not isinstance(new.meta, bytes) or len(new.meta) > STATE_META_BYTES_MAX:
+        raise InvalidInputError(f"meta is bytes, at most {STATE_META_BYTES_MAX:,}; nothing was written")
+    if new.kept and new.parent is None:
+        raise InvalidInputError("kept names values of the parent, and no parent is named; nothing was written")
+    twice = set(new.kept) & set(new.values)
+    if twice:
+        raise InvalidInputError(f"{min(twice)!r} is kept, and has a value of its own; nothing was written")
+    if len(new.values) + len(new.kept) > STATE_VALUES_MAX:
+        raise InvalidInputError(f"more than {STATE_VALUES_MAX:,} values of one state; nothing was written")
+    for name, value in new.values.items():
+        check_texts(name=name)
+        _check_value(f"the value of {name!r}", value)
+    _check_count(list(new.values.values()))
+
+
+def _check_writes(writes: Sequence[StateWrite]) -> None:
+    for write in writes:
+        if not isinstance(write, StateWrite):
+            raise InvalidInputError(f"{write!r} is no StateWrite; nothing was written")
+        check_texts(task=write.task, channel=write.channel, line=write.path)
+        check_whole("index", write.index)
+        _check_value(f"the write of {write.task!r} to {write.channel!r}", write.value)
+    _check_count([write.value for write in writes])
+
+
+def _check_value(what: str, value: object) -> None:
+    if not isinstance(value, StateValue) or not all(isinstance(part, Part) for part in value.parts):
+        raise InvalidInputError(f"{what} is no StateValue of parts; nothing was written")
+    if not value.many and len(value.parts) != 1:
+        raise InvalidInputError(f"{what} has {len(value.parts)} parts, and is no list (many=True); nothing was written")
+    for part in value.parts:
+        check_texts(kind=part.kind)
+        if not isinstance(part.data, bytes) or len(part.data) > STATE_PART_BYTES_MAX:
+            raise InvalidInputError(f"{what}: a part is bytes, at most {STATE_PART_BYTES_MAX:,}; nothing was written")
+
+
+def _check_count(values: Sequence[StateValue]) -> None:
+    count = sum(len(value.parts) for value in values)
+    if count > STATE_PARTS_MAX:
+        raise InvalidInputError(
+            f"{count:,} parts at once; at most {STATE_PARTS_MAX:,} are allowed; nothing was written"
+        )
+
+
+def check_texts(**texts: object) -> None:
+    """Refuse names that are none: no text, too long, a NUL, what UTF-8 can't hold; and empty ones, but for a line's."""
+    for what, text in texts.items():
+        if not isinstance(text, str) or len(text) > KEY_CHARS_MAX or "\0" in text or (not text and what != "line"):
+            least = 0 if what == "line" else 1
+            raise InvalidInputError(
+                f"{what} is a text of {least} to {KEY_CHARS_MAX} characters without NUL, not {text!r}; "
+                "nothing was written"
+            )
+        encode_text(text, what)

@@ -1,0 +1,151 @@
+"""The values of saved states as nodes: what is new of them is kept, and what is kept is read back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from strandline.codec import decode_varints, encode_varints, node_digest
+from strandline.errors import CorruptRecordError
+from strandline.limits import STATE_BLOCK_NODES
+from strandline.model.state import HeldValue, Part, StateNode, StateValue
+from strandline.ports import Transaction
+from strandline.rules.states import levels_of, loose_from
+
+PART: int = 0  # the level of parts
+
+
+def keep_values(tx: Transaction, key: bytes, values: Sequence[StateValue]) -> list[HeldValue]:
+    """Keep what is new of some values, and return each as the numbers of its nodes.
+
+    From the top level down, only what hangs under a block that is not known is looked for: of a list that grew, a few
+    nodes of each level. A part that was erased is found by its digest, and so is not kept again (C31).
+    """
+    return _Keeping(tx, key, values).run()
+
+
+class _Keeping:
+    def __init__(self, tx: Transaction, key: bytes, values: Sequence[StateValue]) -> None:
+        self._tx = tx
+        self._values = values
+        join = partial(block_digest, key)
+        parts = ([node_digest(key, PART, part.kind, part.data) for part in value.parts] for value in values)
+        self._trees = [levels_of(digests, join) for digests in parts]
+        self._known: dict[bytes, int] = {}
+
+    def run(self) -> list[HeldValue]:
+        height = max(map(len, self._trees), default=0)
+        missing = [dict[bytes, tuple[int, int]]()]  # above the top level
+        for level in reversed(range(height)):
+            missing.append(self._look(level, missing[-1].values()))
+        self._add(list(reversed(missing[1:])))
+        return [
+            HeldValue(
+                value.many,
+                tuple(tuple(self._known[digest] for digest in nodes[loose_from(nodes) :]) for nodes in tree),
+            )
+            for value, tree in zip(self._values, self._trees, strict=True)
+        ]
+
+    def _look(self, level: int, above: Iterable[tuple[int, int]]) -> dict[bytes, tuple[int, int]]:
+        """Look for nodes of a level: those in no block, and those under blocks that are missing. Return the missing
+        ones, each with a place where it stands: which tree, and where in its level.
+        """
+        places: dict[bytes, tuple[int, int]] = {}
+        for number, tree in enumerate(self._trees):
+            if level < len(tree):
+                for at in range(loose_from(tree[level]), len(tree[level])):
+                    places.setdefault(tree[level][at], (number, at))
+        for number, at in above:
+            for below in range(at * STATE_BLOCK_NODES, (at + 1) * STATE_BLOCK_NODES):
+                places.setdefault(self._trees[number][level][below], (number, below))
+        self._known |= self._tx.nodes.find(places)
+        return {digest: place for digest, place in places.items() if digest not in self._known}
+
+    def _add(self, missing: Sequence[dict[bytes, tuple[int, int]]]) -> None:
+        head = self._tx.log.head()
+        new: list[StateNode] = []
+        for level, places in enumerate(missing):
+            for digest, (number, at) in places.items():
+                kind, data = self._content(level, number, at)
+                node_id = head.state_nodes + len(new) + 1
+                new.append(StateNode(node_id, level, kind, data, digest))
+                self._known[digest] = node_id
+        if new:
+            self._tx.nodes.add(new)
+            self._tx.log.set_head(replace(head, state_nodes=head.state_nodes + len(new)))
+
+    def _content(self, level: int, number: int, at: int) -> tuple[str, bytes]:
+        if level == PART:
+            part = self._values[number].parts[at]
+            return part.kind, part.data
+        below = self._trees[number][level - 1][at * STATE_BLOCK_NODES : (at + 1) * STATE_BLOCK_NODES]
+        return "", encode_varints(self._known[digest] for digest in below)
+
+
+def block_digest(key: bytes, level: int, digests: Sequence[bytes]) -> bytes:
+    """Return the digest of a block, from those of the nodes that it holds."""
+    return node_digest(key, level, "", b"".join(digests))
+
+
+class ValueReader:
+    """Reads values back, each node once."""
+
+    def __init__(self, tx: Transaction, held: Collection[HeldValue]) -> None:
+        self._blocks: dict[int, list[int]] = {}
+        self._parts: dict[int, Part | None] = {}  # None: erased
+        height = max((len(value.digits) for value in held), default=0)
+        below: set[int] = set()
+        for level in reversed(range(height)):
+            wanted = below.union(*(value.digits[level] for value in held if level < len(value.digits)))
+            below = set()
+            for node in read_nodes(tx, wanted, level):
+                if level == PART:
+                    self._parts[node.node_id] = None if node.data is None else Part(kind=node.kind, data=node.data)
+                else:
+                    self._blocks[node.node_id] = nodes_in(node)
+                    below.update(self._blocks[node.node_id])
+
+    def parts_of(self, held: HeldValue) -> list[int]:
+        """Return the numbers of a value's parts, in order."""
+        nodes: list[int] = []
+        for level in reversed(held.digits):
+            nodes = [inner for block in nodes for inner in self._blocks[block]] + list(level)
+        return nodes
+
+    def value(self, held: HeldValue) -> tuple[StateValue, bool]:
+        """Return a value, and whether all of it is there: erased parts are left out."""
+        parts = [self._parts[node] for node in self.parts_of(held)]
+        left = tuple(part for part in parts if part is not None)
+        return StateValue(left, held.many), len(left) == len(parts)
+
+    def nodes(self) -> set[int]:
+        """Return the numbers of all nodes that were read."""
+        return {*self._blocks, *self._parts}
+
+
+def read_nodes(tx: Transaction, node_ids: Collection[int], level: int) -> Iterator[StateNode]:
+    """Yield nodes of a level.
+
+    Raises:
+        CorruptRecordError: one is missing, or stands on another level (I4).
+    """
+    found = tx.nodes.get(node_ids) if node_ids else {}
+    for node_id in sorted(node_ids):
+        node = found.get(node_id)
+        if node is None or node.level != level:
+            raise CorruptRecordError(f"no node of level {level} is there", place=f"state_node {node_id}")
+        yield node
+
+
+def nodes_in(block: StateNode) -> list[int]:
+    """Return the numbers of the nodes that a block holds.
+
+    Raises:
+        CorruptRecordError: it does not hold as many as a block does.
+    """
+    inner = decode_varints(block.data or b"")
+    if len(inner) != STATE_BLOCK_NODES:
+        raise CorruptRecordError(f"a block of {len(inner)} nodes", place=f"state_node {block.node_id}")
+    return inner
