@@ -82,7 +82,6 @@ def _guarded_app(db: Strandline, tokens: TokenFile) -> Starlette:
     from mcp.server.auth.provider import AccessToken
     from mcp.server.auth.settings import AuthSettings
     from mcp.server.transport_security import TransportSecuritySettings
-    from pydantic import AnyHttpUrl
 
     class Verifier:
         """Tells the SDK whose token it is; the token itself goes no further."""
@@ -105,7 +104,7 @@ def _guarded_app(db: Strandline, tokens: TokenFile) -> Starlette:
         # A web page has no token to send, so any name that leads here will do, that of a proxy too.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         # The SDK wants to know who issues tokens. Nobody does over the network; nothing of it is published.
-        auth=AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None),
+        auth=AuthSettings.model_validate({"issuer_url": "http://localhost", "resource_server_url": None}),
         token_verifier=Verifier(),
     )
 
