@@ -157,6 +157,8 @@ STATES_PAGE: Final = 20  # read in one snapshot: a slow reader of a list holds n
 # Reading
 RECALL_HITS_MAX: Final = 1_000
 EVENTS_PAGE_MAX: Final = 10_000
+SESSION_PAGE_EVENTS: Final = 128  # of a session that are read at once, from its end backwards
+SESSION_ROUNDS_MAX: Final = 16  # how often a session takes an item back anew because somebody appended meanwhile
 RECORD_PAGE_EVENTS: Final = 64  # that a guest looks up at once, from the end of a history, until a whole page is known
 SEARCH_HITS: Final = 20  # of a search, unless it asks for another number
 SEARCH_HITS_MAX: Final = 1_000

@@ -126,21 +126,25 @@ class AgentMemory:
         new = zip((event.key or "" for event in missing), added.seqs, strict=True)
         return Recorded(seqs=known | dict(new), added=added.added, revision=added.revision)
 
-    def compact_if_due(self) -> CompactionOutcome | None:
+    def compact_if_due(self, *, force: bool = False) -> CompactionOutcome | None:
         """Compact when the context has grown to `compact_at`; None: a worker does it, or it has no outcome.
 
         A summary that can't be made raises nothing, whatever the reason: it is told, and the prior summary stands.
+
+        Args:
+            force: compact although the context is smaller.
 
         Raises:
             InvalidInputError: the summarizer is none.
             CorruptRecordError: what is to be summarized is not what was written (I4).
         """
+        when_tokens = None if force else self.compact_at
         try:
             if self._background:
-                self.workflow.compact_later(self.compact_to, when_tokens=self.compact_at)
+                self.workflow.compact_later(self.compact_to, when_tokens=when_tokens)
                 return None
             outcome = self.workflow.compact(
-                self.compact_to, self._summarizer, when_tokens=self.compact_at, deadline_s=self._deadline_s
+                self.compact_to, self._summarizer, when_tokens=when_tokens, deadline_s=self._deadline_s
             )
         except (InvalidInputError, CorruptRecordError):
             raise
