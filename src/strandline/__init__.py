@@ -92,6 +92,7 @@ from strandline.model.effect import Effect, EffectOutcome, EffectOutcomeKind, Ef
 from strandline.model.erasure import Erased, FileScan, Hold, Reader, Retained, RetentionRule
 from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, SourceEvent
 from strandline.model.figures import Figures, StoreFigures
+from strandline.model.foreign import Carried, DroppedReference, ForeignJudgement
 from strandline.model.found import FoundConstraint, FoundState
 from strandline.model.judgement import ClaimStatus, JudgedClaim, Judgement, Objection
 from strandline.model.lineage import LineageEntry, LineageKind
@@ -168,6 +169,7 @@ __all__ = [
     "Calibration",
     "CallableJudge",
     "CallableSummarizer",
+    "Carried",
     "Case",
     "CaseAnswer",
     "CaseAnsweredError",
@@ -190,6 +192,7 @@ __all__ = [
     "CopyReport",
     "CorruptRecordError",
     "Draft",
+    "DroppedReference",
     "DroppedUse",
     "DueCompaction",
     "DueKey",
@@ -213,6 +216,7 @@ __all__ = [
     "FactVersion",
     "Figures",
     "FileScan",
+    "ForeignJudgement",
     "ForeignSummary",
     "Forked",
     "FoundConstraint",

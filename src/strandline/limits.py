@@ -177,6 +177,9 @@ SEARCH_BEGINNING_ROWS_MAX: Final = (
 )
 SEARCH_PAGE_CHUNKS: Final = 32  # chunks of a word's index that are read at once
 SEARCH_PAGE_EVENTS: Final = 128  # events that are looked through at once
+CARRIED_TOKENS: Final = 2_500  # put beside a summary of another tool: 7.5 kB; Claude Code takes 10,000 characters
+FOREIGN_SOURCE_TOKENS: Final = 2_000_000  # of the newest events, against whose words a foreign summary is held
+FOREIGN_REASONS_MAX: Final = 50  # named in the case of one
 COMPARE_SUMMARIES_MAX: Final = 1_000  # foreign summaries; each is compared with all that came after it
 COMPARE_DROPPED_MAX: Final = 50  # references named of those that a foreign summary dropped and the agent needed
 COMPARE_LEDGER_TOKENS: Final = 1_333  # 4,000 bytes, as the default counter counts: the ledger put beside theirs

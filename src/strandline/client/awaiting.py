@@ -9,6 +9,7 @@ from types import TracebackType
 
 from strandline.client.awaiting_actions import AsyncActionVerbs
 from strandline.client.awaiting_erasure import AsyncErasureVerbs, AsyncTenantErasure
+from strandline.client.awaiting_foreign import AsyncForeignVerbs
 from strandline.client.awaiting_recovery import AsyncRecoveryVerbs
 from strandline.client.blocking import Strandline, Tenant, VerifyProgress, Workflow, open
 from strandline.client.moving import MoveProgress
@@ -221,7 +222,7 @@ class AsyncTenant(AsyncTenantErasure):
         return await in_thread(self._tenant.figures)
 
 
-class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs, AsyncErasureVerbs):
+class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs, AsyncErasureVerbs, AsyncForeignVerbs):
     """`Workflow` for an event loop: the same verbs, the same arguments, the same errors."""
 
     _workflow: Workflow

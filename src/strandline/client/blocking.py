@@ -9,6 +9,7 @@ from types import TracebackType
 from strandline.client.action_verbs import ActionVerbs
 from strandline.client.background_verbs import BackgroundVerbs
 from strandline.client.erasure_verbs import ErasureVerbs
+from strandline.client.foreign_verbs import ForeignVerbs
 from strandline.client.memory_verbs import MemoryVerbs
 from strandline.client.moving import MoveProgress, back_up
 from strandline.client.opening import open_store
@@ -238,7 +239,7 @@ class Tenant(TenantErasure):
         return self._db.store.figures(self.name, self._db._clock.now_us()).of(self.name)
 
 
-class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs, ErasureVerbs):
+class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs, ErasureVerbs, ForeignVerbs):
     """The verbs on one workflow, as one of its views sees it: `main`, which reads everything, or one of `view`."""
 
     def __init__(self, env: Environment, view: str = DEFAULT_VIEW) -> None:

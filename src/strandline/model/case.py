@@ -26,6 +26,7 @@ class CaseKind(enum.StrEnum):
     REGRESSION = "regression"
     UNFIT_SUMMARIZER = "unfit_summarizer"  # attempt after attempt got the same mandatory fact wrong
     BLOCKED_CONTEXT = "blocked_context"  # beyond the limits of retrieval (C19)
+    FOREIGN_SUMMARY = "foreign_summary"  # another tool's, in the agent's context, is not true to the facts (I10)
 
 
 BLOCKING: Final = frozenset(

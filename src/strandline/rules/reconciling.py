@@ -34,6 +34,7 @@ FITTING: Final[Mapping[CaseKind, tuple[type, ...]]] = {
     CaseKind.DEAD_LETTER: (Abandon, Retry),
     CaseKind.UNFIT_SUMMARIZER: (Abandon,),
     CaseKind.BLOCKED_CONTEXT: (Abandon,),
+    CaseKind.FOREIGN_SUMMARY: (Abandon,),
 }
 """The answers that fit each kind; the ordinary one first."""
 
