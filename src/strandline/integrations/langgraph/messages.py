@@ -1,0 +1,268 @@
+"""Messages of LangChain as events of the log, and a context as messages (C34).
+
+A text is a message event, each other block of a message (an image) an event of its own, a thought a thinking event. A
+tool call is recorded together with its result, once that is there: a call that runs through the ledger of effects is
+recorded by the ledger, and its `ToolMessage` bears a mark that says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage, convert_to_messages
+
+from strandline import (
+    Context,
+    ContextPart,
+    EventKind,
+    NewEvent,
+    PartKind,
+    Role,
+    SourceEvent,
+    message,
+    note,
+    thinking,
+    tool_call,
+    tool_result,
+)
+from strandline.model.event import Envelope
+
+KEY_PREFIX: Final = "langgraph:"
+LEDGER_MARK: Final = "strandline_effect"  # in a ToolMessage's `additional_kwargs`: the ledger recorded call and result
+_DIGEST_CHARS: Final = 16
+_ROLES: Final = {"human": Role.USER, "ai": Role.ASSISTANT, "system": Role.SYSTEM}
+_TEXTS: Final = frozenset({"text", "input_text", "output_text"})
+_THOUGHTS: Final = {"thinking": "thinking", "reasoning": "reasoning", "reasoning_content": "reasoning_content"}
+_CALLS: Final = frozenset({"tool_use", "tool_call", "function_call", "input_json_delta"})  # stand in `tool_calls` too
+
+
+def storable_text(text: str) -> str:
+    """Return a text as the log can hold it: a lone surrogate, which UTF-8 has no bytes for, is spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def events_of(messages: Sequence[BaseMessage], *, agent: str, first: int = 0) -> list[NewEvent]:
+    """Return the events that record messages, oldest first, each under a key of its own.
+
+    A message that was edited under its id is recorded once more: its key names its content, too.
+
+    Args:
+        messages: a whole history, each with an id; calls are looked for in all of it.
+        agent: whose history it is: the actor of its answers, and the lane in which a user's turn closes open calls.
+        first: the index of the first message to record.
+    """
+    return [event for index in range(first, len(messages)) for event in _events(messages, index, agent)]
+
+
+def _events(messages: Sequence[BaseMessage], index: int, agent: str) -> list[NewEvent]:
+    said = messages[index]
+    key = f"{KEY_PREFIX}{said.id}:{_digest(said)}"
+    if isinstance(said, ToolMessage):
+        return [] if LEDGER_MARK in said.additional_kwargs else _answered(messages, index, key, agent)
+    role = _ROLES.get(said.type)
+    if role is None:
+        return [note(f"[{said.type}] {storable_text(said.text)}", key=key, actor=said.name or said.type)]
+    actor = said.name or (agent if role is Role.ASSISTANT else role.value)
+    events = [thinking(storable_text(text), key=f"{key}:thought") for text in _thought(said)]
+    if said.text.strip():
+        events.append(message(role, storable_text(said.text), key=key))
+    events += (
+        NewEvent(kind=EventKind.MESSAGE, body=block, envelope=Envelope(role=role), key=f"{key}:{number}")
+        for number, block in enumerate(_blocks(said))
+    )
+    return [
+        replace(event, actor=actor, envelope=event.envelope._replace(thread=agent, message_id=said.id))
+        for event in events
+    ]
+
+
+def _digest(said: BaseMessage) -> str:
+    """Return what tells a message from one that was edited under the same id."""
+    content = json.dumps(said.content, sort_keys=True, default=str)
+    return hashlib.sha256(content.encode()).hexdigest()[:_DIGEST_CHARS]
+
+
+def _thought(said: BaseMessage) -> list[str]:
+    """Return what a model thought, in one piece; [] if it says nothing of it."""
+    texts = [block.get(_THOUGHTS[block["type"]]) for block in _dicts(said) if block.get("type") in _THOUGHTS]
+    thought = "\n".join(text for text in texts if isinstance(text, str) and text.strip())
+    return [thought] if thought else []
+
+
+def _blocks(said: BaseMessage) -> Iterator[Mapping[str, object]]:
+    """Yield what a message holds beside text, thoughts and calls, as it stands."""
+    for block in _dicts(said):
+        if block.get("type") not in _TEXTS and block.get("type") not in _THOUGHTS and block.get("type") not in _CALLS:
+            yield block
+
+
+def _dicts(said: BaseMessage) -> list[dict[str, Any]]:
+    return [block for block in said.content if isinstance(block, dict)] if isinstance(said.content, list) else []
+
+
+def _answered(messages: Sequence[BaseMessage], index: int, key: str, agent: str) -> list[NewEvent]:
+    """Return the events of a result and of its call; a result that no message asked for is a note."""
+    result = messages[index]
+    assert isinstance(result, ToolMessage)
+    found = call_of(messages[:index], result.tool_call_id)
+    if found is None:
+        text = f"[result of a call {result.tool_call_id} that nobody made] {storable_text(result.text)}"
+        return [note(text, key=key, actor=agent)]
+    caller, call = found
+    actor = caller.name or agent
+    content = storable_text(result.content) if isinstance(result.content, str) else result.content
+    return [
+        tool_call(result.tool_call_id, call["name"], call["args"], key=f"{key}:call", actor=actor, thread=agent),
+        tool_result(result.tool_call_id, content, is_error=result.status == "error", key=f"{key}:result", actor=actor),
+    ]
+
+
+def call_of(messages: Sequence[BaseMessage], call_id: str) -> tuple[AIMessage, ToolCall] | None:
+    """Return the newest call of this id, with the message that made it; None: nobody made one."""
+    for said in reversed(messages):
+        if isinstance(said, AIMessage):
+            for call in said.tool_calls:
+                if call["id"] == call_id:
+                    return said, call
+    return None
+
+
+# ---------------------------------------------------------------------------------------------- a context as messages
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A message of the state, with the answers to its calls, and what of it stands in the tail of a context."""
+
+    messages: list[BaseMessage]
+    texts: list[int] = field(default_factory=list)  # seqs of its text, as it was edited
+    calls: dict[int, str] = field(default_factory=dict)  # ids by seq
+    results: dict[int, int] = field(default_factory=dict)  # seqs of calls by the seq of their result
+
+    @property
+    def first(self) -> int:
+        """The seq at which the turn is shown: of its text as it was edited last, else of its first call."""
+        return self.texts[-1] if self.texts else min(self.calls)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it is in the tail: then it is shown as the state holds it, else as the log does."""
+        said = self.messages[0]
+        if not isinstance(said, AIMessage) or not said.tool_calls:
+            return bool(self.texts)
+        wanted = {call["id"] for call in said.tool_calls}
+        answered = {self.calls[seq] for seq in self.results.values() if seq in self.calls}
+        shown = {answer.tool_call_id for answer in self.messages[1:] if isinstance(answer, ToolMessage)}
+        return wanted == answered == shown and bool(self.texts or not said.text.strip())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """A context as messages, and the state's messages that lie before all that its tail shows: the log holds them."""
+
+    messages: list[BaseMessage]
+    before_tail: list[BaseMessage]
+
+
+def to_langchain(context: Context, messages: Sequence[BaseMessage]) -> Rendered:
+    """Return a context as messages.
+
+    What stands in its tail and in the state, too, is handed over as the state holds it: with its images, its thoughts
+    and their signatures. All else is rendered from the log: the summary, facts, what others wrote, what a state that a
+    crash took away had held.
+
+    Args:
+        context: what the model is to see.
+        messages: the state's.
+    """
+    turns = _turns(messages)
+    of_seq: dict[int, _Turn] = {}
+    for part in context.parts:
+        if part.event is not None and (turn := _turn_of(part.event, turns)) is not None:
+            _note_seq(turn, part.event)
+            of_seq[part.event.seq] = turn
+    shown: list[BaseMessage] = []
+    for slot in _slots(context.parts, of_seq):
+        if isinstance(slot, _Turn):
+            shown += slot.messages
+        else:
+            shown += convert_to_messages(replace(context, parts=tuple(slot)).messages("openai"))
+    in_tail = {id(turn.messages[0]) for turn in of_seq.values()}
+    cut = next((index for index, said in enumerate(messages) if id(said) in in_tail), 0)
+    return Rendered(messages=shown, before_tail=list(messages[:cut]))
+
+
+def _turns(messages: Sequence[BaseMessage]) -> dict[str, _Turn]:
+    """Return the turns of a state: by the id of their message, and by the ids of its calls."""
+    turns: dict[str, _Turn] = {}
+    for said in messages:
+        if isinstance(said, ToolMessage):
+            if (asked := turns.get(_call_name(said.tool_call_id))) is not None:
+                asked.messages.append(said)
+            continue
+        turn = turns[said.id or ""] = _Turn([said])
+        if isinstance(said, AIMessage):
+            turns |= {_call_name(call["id"] or ""): turn for call in said.tool_calls}
+    return turns
+
+
+def _call_name(call_id: str) -> str:
+    return f"call {call_id.partition('#')[0]}"  # the ledger numbers the attempts behind the first
+
+
+def _turn_of(event: SourceEvent, turns: Mapping[str, _Turn]) -> _Turn | None:
+    if event.late:
+        return None
+    if event.kind in (EventKind.TOOL_CALL, EventKind.TOOL_RESULT):
+        return turns.get(_call_name(event.call_id or ""))
+    return turns.get(event.message_id or "")
+
+
+def _note_seq(turn: _Turn, event: SourceEvent) -> None:
+    if event.kind is EventKind.TOOL_CALL:
+        turn.calls[event.seq] = (event.call_id or "").partition("#")[0]
+    elif event.kind is EventKind.TOOL_RESULT:
+        turn.results[event.seq] = event.call_seq or 0
+    elif event.kind is EventKind.MESSAGE and _speaks_for(event, turn):
+        turn.texts.append(event.seq)
+
+
+def _speaks_for(event: SourceEvent, turn: _Turn) -> bool:
+    """Tell whether an event stands for its message: its text, or what it shows where it has none."""
+    return event.payload is None or not turn.messages[0].text.strip()
+
+
+def _slots(parts: Sequence[ContextPart], of_seq: Mapping[int, _Turn]) -> list[_Turn | list[ContextPart]]:
+    """Return what is shown in turn: turns of the state, and between them what is rendered from the log.
+
+    A result goes where its call is, or the call would be shown as one without a result.
+    """
+    slots: list[_Turn | list[ContextPart]] = []
+    calls: dict[int, list[ContextPart]] = {}  # by the seq of a call that is rendered: where
+    for part in parts:
+        event = part.event
+        turn = of_seq.get(event.seq) if event is not None else None
+        if event is not None and turn is not None and turn.whole and not _is_old_text(event, turn):
+            if event.seq == turn.first:
+                slots.append(turn)
+            continue
+        home = calls.get(event.call_seq or 0) if event is not None and event.kind is EventKind.TOOL_RESULT else None
+        if home is None:
+            if not slots or isinstance(slots[-1], _Turn):
+                slots.append([])
+            last = slots[-1]
+            assert isinstance(last, list)
+            home = last
+        home.append(part)
+        if event is not None and event.kind is EventKind.TOOL_CALL and part.kind is PartKind.EVENT:
+            calls[event.seq] = home
+    return slots
+
+
+def _is_old_text(event: SourceEvent, turn: _Turn) -> bool:
+    """Tell whether an event is what a message said before it was edited: the log says it still."""
+    return event.kind is EventKind.MESSAGE and _speaks_for(event, turn) and event.seq != turn.texts[-1]
