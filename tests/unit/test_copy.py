@@ -27,7 +27,15 @@ from strandline.stores.sql.transfer_pass import run_pass
 from strandline.stores.sqlite import transfer as sqlite_transfer
 from strandline.testing import ScriptedSummarizer
 from tests.unit.test_engine_stage import open_store, quiet, talk
-from tests.unit.test_every_byte import act, ask_twice, cool, do_twice, keep_foreign, tables_of_the_schema
+from tests.unit.test_every_byte import (
+    act,
+    ask_twice,
+    cool,
+    do_twice,
+    keep_foreign,
+    save_states,
+    tables_of_the_schema,
+)
 
 SEED, STEPS = 11, 40
 SMALL_BATCH = 23
@@ -59,6 +67,7 @@ def fill(db) -> None:
     act(db, wf)
     ask_twice(wf)
     cool(wf)
+    save_states(wf)
     do_twice(wf)
     wf.read_through("archive", 3)
     wf.compact_later(400)
@@ -165,7 +174,7 @@ def test_a_second_copy_writes_nothing(source, tmp_path):
 def move_on(db, number: int, chance: random.Random) -> None:
     """Do one of the things that change rows."""
     wf = db.tenant("acme").workflow(chance.choice(["main", "child"]))
-    choice = chance.randrange(10)
+    choice = chance.randrange(12)
     if choice == 0:
         wf.rewind(wf.append(talk(2, start=number)).revision - 2, by="dana", why="a wrong turn")
     elif choice == 1:
@@ -181,6 +190,11 @@ def move_on(db, number: int, chance: random.Random) -> None:
     elif choice == 6:
         with pytest.raises(strandline.ActionDeniedError):
             wf.guard(f"do-{number}", [strandline.approved("nothing")])
+    elif choice in (10, 11):
+        part = strandline.Part(kind="json", data=b"%d" % number)
+        wf.states.save(f"s{number}", {"n": strandline.StateValue((part,))}, run=f"run-{number % 3}")
+        if choice == 11:
+            db.tenant("acme").delete_states(runs=[f"run-{(number + 1) % 3}"])
     elif choice == 8:
         wf.compact_later(400 + number)
     elif choice == 7:

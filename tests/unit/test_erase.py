@@ -10,6 +10,7 @@ import zlib
 from contextlib import closing, suppress
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 import strandline
@@ -72,6 +73,7 @@ def fill(db, wf):
     wf.checkpoint({"queue": f"ask {MARK} again tomorrow"}, 2, context_free=True, name="flow")
     wf.checkpoint({"turn": 3}, 3, context_free=True, name="clean")
     ask(db, wf)
+    keep_states(wf)
     wf.append(talk(6, start=60))
     assert wf.compact(600, ScriptedSummarizer(["Work went on.", said, said, said])).outcome == "activated"
     wf.append(talk(12, start=90))
@@ -79,6 +81,26 @@ def fill(db, wf):
     db.run_due(db.sweep()[0], failing(f"the model says: {SAID}"), worker="w1")
     index(wf)
     return seqs
+
+
+def keep_states(wf):
+    """Let frameworks have saved it: as JSON, as msgpack in msgpack, and as bytes of a form that nobody knows."""
+    inner = msgspec.msgpack.Ext(5, msgspec.msgpack.encode(("HumanMessage", {"content": SAID})))
+    held = {
+        "messages": [json.dumps({"content": "hello"}).encode(), json.dumps({"content": SAID}).encode()],
+        "packed": [msgspec.msgpack.encode({"last": inner})],
+        "pickled": [b"\x80\x05\x8c" + bytes([len(MARK.encode())]) + MARK.encode() + b"\x94."],
+    }
+    values = {
+        name: strandline.StateValue(tuple(strandline.Part(kind=name, data=data) for data in parts), many=True)
+        for name, parts in held.items()
+    }
+    other = strandline.StateValue((strandline.Part(kind="json", data=b'"nothing of it"'),))
+    wf.states.save("clean", {"step": other})
+    wf.states.save("told", values | {"step": other}, parent="clean")
+    wf.states.save("named", {"step": other}, meta=json.dumps({"user": MARK}).encode(), parent="clean")
+    write = strandline.StateWrite(task="t", index=0, channel="messages", value=values["packed"])
+    wf.states.write("clean", [replace(write, index=1, value=other), write])
 
 
 def failing(text):
@@ -168,6 +190,8 @@ HOLDS_IT = {
     "foreign_summary.text",
     "case_file.record",
     "due_compaction.failure_text",
+    "state_node.body",
+    "saved_state.meta",
 }
 
 
@@ -593,3 +617,62 @@ def test_what_can_not_be_erased_is_refused(db, named):
     with pytest.raises(strandline.InvalidInputError):
         wf.erase(events=[1], by=" ", why="")
     assert through_facets(db) == before
+
+
+# ---------------------------------------------------------------------------------------------- saved states
+
+
+class TestSavedStates:
+    def test_those_that_used_it_say_so_and_the_others_stay(self, db):
+        wf = workflow_of(db)
+        wf.append(strandline.message("user", SAID, actor="zeb"))
+        keep_states(wf)
+        wf.states.save("later", {}, kept=["step", "messages"], parent="told")
+        erased = wf.erase(person=MARK, **WHO)
+        assert (erased.also["state_part"], erased.also["saved_state"], erased.left_in) == (3, 1, ())
+        for state_id in ("told", "later", "named", "clean"):
+            with pytest.raises(strandline.StateErasedError, match=state_id):
+                wf.states.load(state_id)
+        left = wf.states.load("told", erased=True)
+        assert left.erased
+        assert [len(left.values[name].parts) for name in ("messages", "packed", "pickled", "step")] == [1, 0, 0, 1]
+        assert wf.states.load("named", erased=True).values == {}
+        assert [state.state_id for state in wf.states.list() if not state.erased] == []
+        assert db.verify().ok, db.verify().problems
+
+    def test_one_without_it_is_whole(self, db):
+        wf = workflow_of(db)
+        wf.append(strandline.message("user", SAID, actor="zeb"))
+        keep_states(wf)
+        wf.states.save("whole", {}, kept=["step"], parent="told")
+        wf.erase(person=MARK, **WHO)
+        assert not wf.states.load("whole").erased
+        assert wf.states.load().state_id == "whole"
+
+    def test_a_late_save_brings_nothing_back(self, db):
+        """A process that still holds it in memory saves its list again."""
+        wf = workflow_of(db)
+        wf.append(strandline.message("user", SAID, actor="zeb"))
+        parts = tuple(strandline.Part(kind="json", data=json.dumps(text).encode()) for text in ("hello", SAID))
+        wf.states.save("before", {"messages": strandline.StateValue(parts, many=True)})
+        wf.erase(person=MARK, **WHO)
+        wf.states.save("after", {"messages": strandline.StateValue((*parts, parts[0]), many=True)}, parent="before")
+        with pytest.raises(strandline.StateErasedError):
+            wf.states.load()
+        assert found_in(through_facets(db)) == []
+        assert not wf.states.save("before", {"messages": strandline.StateValue(parts, many=True)}).created
+
+    def test_everything_goes_with_everything(self, db):
+        wf = workflow_of(db)
+        wf.append(strandline.note("x"))
+        wf.states.save("s", {"n": strandline.StateValue((strandline.Part(kind="json", data=b"1"),))}, meta=b"{}")
+        wf.erase(everything=True, **WHO)
+        with pytest.raises(strandline.StateErasedError):
+            wf.states.load()
+        wf.states.save("t", {"n": strandline.StateValue((strandline.Part(kind="json", data=b"1"),))}, parent="s")
+        assert texts(wf.states.load()) == [b"1"]
+        assert db.verify().ok, db.verify().problems
+
+
+def texts(state):
+    return [part.data for value in state.values.values() for part in value.parts]

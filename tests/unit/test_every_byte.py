@@ -76,6 +76,7 @@ def whole(tmp_path_factory):
         other.append([strandline.message("user", "vol-77aa belongs to others", key="rule"), strandline.note("b")])
         ask_twice(wf)
         cool(wf)
+        save_states(wf)
         do_twice(wf)
         wf.compact_later(350, when_tokens=10_000)
         assert db.run_due(db.sweep()[0], worker="w1").result == "done"
@@ -116,6 +117,19 @@ def cool(wf):
     with wf._env.write() as tx:
         for name in ("m-1", "m-2"):
             record_call(wf._env, tx, Called(summarizer=name, answered=False, retry_after_s=3.0))
+
+
+def save_states(wf):
+    """Save states in two lines, with a list that fills a block, writes, a run, and one that is awaited."""
+    parts = tuple(strandline.Part(kind="json", data=b'"message %d"' % number) for number in range(20))
+    for line in ("", "sub"):
+        for number in range(2):
+            values = {"messages": strandline.StateValue(parts[: 19 + number], many=True)}
+            parent = f"s{number - 1}" if number else None
+            wf.states.save(f"s{number}", values, line=line, parent=parent, meta=b'{"step": 1}', run=f"run-{number}")
+    for state_id in ("s1", "s2"):
+        write = strandline.StateWrite(task="t", index=0, channel="c", value=strandline.StateValue(parts[:1]))
+        wf.states.write(state_id, [write], line="sub")
 
 
 def ask_again(wf):
@@ -309,6 +323,9 @@ READS = {
     "approval_use": ask_again,
     "effect": lambda wf: wf.effects(),
     "case_file": lambda wf: wf.cases(include_answered=True),
+    "state_line": lambda wf: wf.states.load(),
+    "state_node": lambda wf: wf.states.load(),
+    "saved_state": lambda wf: wf.states.load(),
 }
 """The read that uses a row of each table. Jobs are read by the next claim; names by nothing but their own lookup."""
 
@@ -326,6 +343,9 @@ USED = {
     "dropped_ref": "summary_no = 1",
     "checkpoint": "turn = 2",
     "workflow": "name = 'verified'",
+    "state_line": "name = ''",
+    "state_node": "node_id <= 20",
+    "saved_state": "line = 1",
 }
 
 
@@ -370,6 +390,9 @@ MISSED = {
     "permit": ("DELETE FROM permit WHERE state = 'denied'", READS["permit"]),
     "used approval": ("DELETE FROM approval_use WHERE seq = 3", READS["approval_use"]),
     "newest checkpoint": ("DELETE FROM checkpoint WHERE turn = 2", READS["checkpoint"]),
+    "newest saved state": ("DELETE FROM saved_state WHERE line = 1 AND number = 2", READS["saved_state"]),
+    "line of saved states": ("DELETE FROM state_line WHERE name = ''", READS["state_line"]),
+    "part of a saved state": ("DELETE FROM state_node WHERE node_id = 3", READS["state_node"]),
 }
 
 

@@ -30,6 +30,7 @@ from strandline.codec.digests import (
     text_digest,
 )
 from strandline.codec.packing import PLAIN, compress, decompress, fold, unfold
+from strandline.codec.parts import part_text
 from strandline.codec.records import (
     chain_event,
     decode_event,
@@ -80,6 +81,7 @@ __all__ = [
     "node_digest",
     "open_event",
     "pack",
+    "part_text",
     "read_body",
     "read_origin",
     "record_digest",

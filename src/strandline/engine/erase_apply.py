@@ -12,6 +12,7 @@ from strandline.engine.claim import fence_all
 from strandline.engine.environment import Environment
 from strandline.engine.erase_plan import ErasurePlan, Loss, holds, reach_of, said_by
 from strandline.engine.erase_replace import is_affected
+from strandline.engine.erase_states import erase_states
 from strandline.engine.lineage import add_entry, next_seq
 from strandline.engine.reading import read_log
 from strandline.errors import CorruptRecordError
@@ -66,6 +67,7 @@ class _Taking:
         self._summaries()
         self._jobs()
         self._checkpoints()
+        self._taken.also.update(erase_states(self._tx, self._traces))
         self._foreign()
         self._cases()
         self._due()

@@ -9,6 +9,7 @@ from itertools import chain
 from strandline.codec import decode_json, leaf_text
 from strandline.engine.environment import Environment
 from strandline.engine.erase_plan import ErasurePlan, said_by
+from strandline.engine.erase_states import said_in_states
 from strandline.engine.lineage import read_entries
 from strandline.engine.reading import read_log
 from strandline.limits import ERASURE_LISTED_MAX
@@ -69,6 +70,7 @@ def _rows(tx: Transaction, workflow: str) -> Iterator[tuple[str, str]]:
         if not made.erased:
             place = f"checkpoint {made.lineage_seq}"
             yield place, leaf_text(decode_json(made.state, place))
+    yield from said_in_states(tx)
     for entry in read_entries(tx, workflow):
         said = [entry.op_key, entry.name or "", entry.by or "", entry.why or "", leaf_text(dict(entry.detail))]
         yield f"lineage {entry.lineage_seq}", "\n".join(said)

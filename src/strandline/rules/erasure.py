@@ -62,6 +62,11 @@ class Traces:
         self._refs: set[str] = set()
         self._everywhere = everywhere
 
+    @property
+    def everywhere(self) -> bool:
+        """Whether every text has to be taken for one that repeats what is erased."""
+        return self._everywhere
+
     def take(self, *texts: str) -> None:
         """Take what an erased event says."""
         for text in texts:

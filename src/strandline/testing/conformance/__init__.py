@@ -41,6 +41,7 @@ pytest.register_assert_rewrite(
             "register",
             "search",
             "stage",
+            "states",
             "summaries",
             "transactions",
             "values",
@@ -64,6 +65,7 @@ from strandline.testing.conformance.races import RaceLaws  # noqa: E402
 from strandline.testing.conformance.refs import RefLaws  # noqa: E402
 from strandline.testing.conformance.register import RegisterLaws  # noqa: E402
 from strandline.testing.conformance.search import SearchLaws  # noqa: E402
+from strandline.testing.conformance.states import StateLaws  # noqa: E402
 from strandline.testing.conformance.summaries import SummaryLaws  # noqa: E402
 from strandline.testing.conformance.transactions import TransactionLaws  # noqa: E402
 from strandline.testing.conformance.values import ValueLaws  # noqa: E402
@@ -87,6 +89,7 @@ class StoreConformance(
     DecisionLaws,
     DueLaws,
     CooldownLaws,
+    StateLaws,
     ValueLaws,
     TransactionLaws,
     IsolationLaws,

@@ -227,4 +227,10 @@ def dump(tx: Transaction) -> dict[str, object]:
         "checkpoints": list(tx.checkpoints.all()),
         "newest checkpoint": tx.lineage.newest_checkpoint(DEFAULT_CHECKPOINT_NAME, FAR, context_free=False),
         "due": tx.due.all(),
+        "lines": tx.states.lines(),
+        "lines by name": [tx.states.line(line.name) for line in tx.states.lines()],
+        "states": list(tx.states.all()),
+        "states by id": [tx.states.get(row.line, row.state_id) for row in tx.states.all()],
+        "states by position": tx.states.page(FAR, 1_000),
+        "nodes": list(tx.nodes.all()),
     }
