@@ -114,7 +114,7 @@ from strandline.model.outcome import (
 from strandline.model.preview import Preview, PreviewedDrop
 from strandline.model.recovery import ReconciliationReason, RecoveryKind
 from strandline.model.register import OpenCall
-from strandline.model.state import Part, Saved, SavedState, StateValue, StateWrite
+from strandline.model.state import LineUsage, Part, Saved, SavedState, StatesUsage, StateValue, StateWrite
 from strandline.model.summary import Manifest, ManifestEntry, Summary
 from strandline.model.transcript import ImportReport
 from strandline.model.view import View
@@ -233,6 +233,7 @@ __all__ = [
     "Judgement",
     "LangChainSummarizer",
     "LastKnown",
+    "LineUsage",
     "LineageEntry",
     "LineageKind",
     "MalformedDraftError",
@@ -285,6 +286,7 @@ __all__ = [
     "StateValue",
     "StateWrite",
     "States",
+    "StatesUsage",
     "Store",
     "StoreFigures",
     "StoreUnavailableError",

@@ -171,6 +171,13 @@ def test_a_second_copy_writes_nothing(source, tmp_path):
 # ---------------------------------------------------------------------------------------------- what comes later
 
 
+def save_or_delete(tenant, wf, number: int, *, delete: bool) -> None:
+    part = strandline.Part(kind="json", data=b"%d" % number)
+    wf.states.save(f"s{number}", {"n": strandline.StateValue((part,))}, run=f"run-{number % 3}")
+    if delete:
+        tenant.delete_states(runs=[f"run-{(number + 1) % 3}"])
+
+
 def move_on(db, number: int, chance: random.Random) -> None:
     """Do one of the things that change rows."""
     wf = db.tenant("acme").workflow(chance.choice(["main", "child"]))
@@ -191,10 +198,7 @@ def move_on(db, number: int, chance: random.Random) -> None:
         with pytest.raises(strandline.ActionDeniedError):
             wf.guard(f"do-{number}", [strandline.approved("nothing")])
     elif choice in (10, 11):
-        part = strandline.Part(kind="json", data=b"%d" % number)
-        wf.states.save(f"s{number}", {"n": strandline.StateValue((part,))}, run=f"run-{number % 3}")
-        if choice == 11:
-            db.tenant("acme").delete_states(runs=[f"run-{(number + 1) % 3}"])
+        save_or_delete(db.tenant("acme"), wf, number, delete=choice == 11)
     elif choice == 8:
         wf.compact_later(400 + number)
     elif choice == 7:

@@ -48,6 +48,7 @@ from strandline.cli.revert import report_regression, revert
 from strandline.cli.rewind import rewind
 from strandline.cli.search import search
 from strandline.cli.sections import Formatter, in_sections
+from strandline.cli.states import states
 from strandline.cli.verify import verify
 from strandline.cli.view import app as views
 from strandline.cli.worker import compact_when, worker
@@ -126,6 +127,7 @@ app.command("permits")(command(permits, unused=("refs_config",)))
 app.command("events")(command(events, unused=("refs_config",)))
 app.command("constraints")(command(constraints, unused=("refs_config",)))
 app.command("effects")(command(effects, unused=("refs_config",)))
+app.command("states")(command(states, unused=("view", "refs_config")))
 app.command("erase")(command(erase, unused=("view", "refs_config")))
 app.command("retain")(command(retain, unused=("workflow", "view", "refs_config")))
 app.add_typer(rules, name="retention")

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 SECTIONS: Final = {
     "Write": ("append", "import", "effects", "guard", "permits"),
-    "Read": ("context", "events", "recall", "search", "constraints", "export", "refs", "view"),
+    "Read": ("context", "events", "recall", "search", "constraints", "states", "export", "refs", "view"),
     "Compact": ("compact", "preview", "manifest", "check", "compare"),
     "In the background": ("worker", "compact-when", "due", "run-due"),
     "Recover": (

@@ -8,10 +8,10 @@ from strandline.client.verbs import in_thread
 from strandline.engine.copy_states import copy_states
 from strandline.engine.delete_states import delete_states, prune_states
 from strandline.engine.environment import Environment
-from strandline.engine.load_state import list_lines, list_states, load_state
+from strandline.engine.load_state import list_lines, list_states, load_state, read_usage
 from strandline.engine.save_state import NewState, save_state, write_state
 from strandline.limits import STATES_PAGE
-from strandline.model.state import Saved, SavedState, StateValue, StateWrite
+from strandline.model.state import Saved, SavedState, StatesUsage, StateValue, StateWrite
 
 
 class States:
@@ -109,6 +109,10 @@ class States:
         """Return the names of the lines that hold a state, in the order in which they began."""
         return list_lines(self._env)
 
+    def usage(self) -> StatesUsage:
+        """Return what each line holds, and what all values take. It reads every part."""
+        return read_usage(self._env)
+
     def delete(self) -> int:
         """Delete all of them, and return how many. Their ids stay, so that no late write brings one back.
 
@@ -193,6 +197,10 @@ class AsyncStates:
     async def lines(self) -> Sequence[str]:
         """As `States.lines`."""
         return await in_thread(self._states.lines)
+
+    async def usage(self) -> StatesUsage:
+        """As `States.usage`."""
+        return await in_thread(self._states.usage)
 
     async def delete(self) -> int:
         """As `States.delete`."""

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from strandline.engine.environment import Environment, check_whole
-from strandline.engine.state_values import ValueReader
+from strandline.engine.state_values import PART, ValueReader
 from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError, StateErasedError
 from strandline.limits import STATES_PAGE
-from strandline.model.state import SavedState, StateLine, StateRow, StateStatus, StateWrite
+from strandline.model.state import (
+    LineUsage,
+    SavedState,
+    StateLine,
+    StateRow,
+    StateStatus,
+    StatesUsage,
+    StateWrite,
+)
 from strandline.ports import Transaction
+
+_SAVED: Final = frozenset({StateStatus.SAVED, StateStatus.ERASED})
 
 
 @watched("load_state")
@@ -43,7 +55,7 @@ def _find(tx: Transaction, line: StateLine, state_id: str | None) -> StateRow | 
     if row is None:
         check_states_whole(tx)
         return None
-    return row if row.status in (StateStatus.SAVED, StateStatus.ERASED) else None
+    return row if row.status in _SAVED else None
 
 
 def list_states(
@@ -81,7 +93,7 @@ def _read_page(
         through = last if before is None else min(last, before - 1)
         rows = tx.states.page(through, STATES_PAGE, None if there is None else there.number)
         check_page(rows, through, last, one_line=there is not None)
-        kept = [row for row in rows if row.status in (StateStatus.SAVED, StateStatus.ERASED)][:most]
+        kept = [row for row in rows if row.status in _SAVED][:most]
         lines = {one.number: one for one in ([there] if there is not None else tx.states.lines())}
         found = list(_shown(tx, kept, lines, values=values))
         full = len(kept) == most
@@ -94,6 +106,30 @@ def list_lines(env: Environment) -> list[str]:
     with env.read() as tx:
         check_lines_whole(tx)
         return [line.name for line in tx.states.lines() if line.newest]
+
+
+@watched("state_usage")
+def read_usage(env: Environment) -> StatesUsage:
+    """Return what the lines of the workflow hold, and what their values take. It reads all of them.
+
+    Raises:
+        CorruptRecordError: one is missing, or is not what was written (I4).
+    """
+    with env.read() as tx:
+        check_lines_whole(tx)
+        check_states_whole(tx)
+        counts = Counter(row.line for row in tx.states.all() if row.status in _SAVED)
+        lines = [(line, newest_id(tx, line)) for line in tx.states.lines()]
+        sizes = [len(node.data or b"") for node in tx.nodes.all() if node.level == PART]
+    return StatesUsage(
+        lines=tuple(
+            LineUsage(name=line.name, states=counts[line.number], newest=newest, position=line.newest)
+            for line, newest in lines
+            if newest is not None
+        ),
+        parts=len(sizes),
+        part_bytes=sum(sizes),
+    )
 
 
 # ------------------------------------------------------------------------------------------ what several verbs read

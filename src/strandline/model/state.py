@@ -58,6 +58,25 @@ class Saved:
     created: bool  # False: the same was saved before
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineUsage:
+    """What a line holds."""
+
+    name: str
+    states: int  # that were not deleted
+    newest: str  # the id of the newest of them
+    position: int  # and its position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatesUsage:
+    """What the saved states of a workflow take."""
+
+    lines: tuple[LineUsage, ...]  # in the order in which they began
+    parts: int  # of all values, each counted once
+    part_bytes: int  # before they are deflated
+
+
 # ------------------------------------------------------------------------------------------ as they are stored
 
 
