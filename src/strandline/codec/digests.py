@@ -78,13 +78,32 @@ def draft_digest(key: bytes, drafts: Sequence[object]) -> bytes:
     return _hash(b"sl.draft", (pack(tuple(drafts)),), key=key)
 
 
-def node_digest(key: bytes, level: int, kind: str, data: bytes) -> bytes:
-    """Return the keyed digest of a part (level 0), or of a block: then `data` are the digests that it holds.
-
-    It names the content: whoever does not have the key can make no other content of that name, and guess none from it.
+class NodeDigests:
+    """Keyed digests of the contents of parts and blocks, each by its level, its kind and its bytes: the same content
+    has the same name. Nobody without the key can guess a content from it, or make another of the same name.
     """
-    told = b"".join((level.to_bytes(2, "little"), len(kind).to_bytes(4, "little"), kind.encode()))
-    return hashlib.blake2b(told + data, digest_size=NODE_DIGEST_BYTES, key=key, person=b"sl.node").digest()
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._begun: dict[tuple[int, str], hashlib.blake2b] = {}
+
+    def part(self, kind: str, data: bytes) -> bytes:
+        """Return the digest of a part."""
+        return self._digest(0, kind, data)
+
+    def block(self, level: int, digests: Sequence[bytes]) -> bytes:
+        """Return the digest of a block, from those of the nodes that it holds."""
+        return self._digest(level, "", b"".join(digests))
+
+    def _digest(self, level: int, kind: str, data: bytes) -> bytes:
+        begun = self._begun.get((level, kind))
+        if begun is None:
+            told = b"%d,%d,%s" % (level, len(kind.encode()), kind.encode())
+            begun = hashlib.blake2b(told, digest_size=NODE_DIGEST_BYTES, key=self._key, person=b"sl.node")
+            self._begun[level, kind] = begun
+        digest = begun.copy()
+        digest.update(data)
+        return digest.digest()
 
 
 def row_digest(key: bytes, table: str, values: Iterable[object]) -> bytes:

@@ -248,8 +248,9 @@ def _check_value(what: str, value: object) -> None:
         raise InvalidInputError(f"{what} is no StateValue of parts; nothing was written")
     if not value.many and len(value.parts) != 1:
         raise InvalidInputError(f"{what} has {len(value.parts)} parts, and is no list (many=True); nothing was written")
+    for kind in {part.kind for part in value.parts}:
+        check_texts(kind=kind)
     for part in value.parts:
-        check_texts(kind=part.kind)
         if not isinstance(part.data, bytes) or len(part.data) > STATE_PART_BYTES_MAX:
             raise InvalidInputError(f"{what}: a part is bytes, at most {STATE_PART_BYTES_MAX:,}; nothing was written")
 

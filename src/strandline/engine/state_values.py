@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from typing import Final
 
-from strandline.codec import decode_varints, encode_varints, node_digest
+from strandline.codec import NodeDigests, decode_varints, encode_varints
 from strandline.errors import CorruptRecordError
 from strandline.limits import STATE_BLOCK_NODES
 from strandline.model.state import HeldValue, Part, StateNode, StateValue
 from strandline.ports import Transaction
 from strandline.rules.states import levels_of, loose_from
 
-PART: int = 0  # the level of parts
+PART: Final = 0  # the level of parts
 
 
 def keep_values(tx: Transaction, key: bytes, values: Sequence[StateValue]) -> list[HeldValue]:
@@ -29,9 +29,9 @@ class _Keeping:
     def __init__(self, tx: Transaction, key: bytes, values: Sequence[StateValue]) -> None:
         self._tx = tx
         self._values = values
-        join = partial(block_digest, key)
-        parts = ([node_digest(key, PART, part.kind, part.data) for part in value.parts] for value in values)
-        self._trees = [levels_of(digests, join) for digests in parts]
+        digests = NodeDigests(key)
+        parts = ([digests.part(part.kind, part.data) for part in value.parts] for value in values)
+        self._trees = [levels_of(known, digests.block) for known in parts]
         self._known: dict[bytes, int] = {}
 
     def run(self) -> list[HeldValue]:
@@ -82,11 +82,6 @@ class _Keeping:
             return part.kind, part.data
         below = self._trees[number][level - 1][at * STATE_BLOCK_NODES : (at + 1) * STATE_BLOCK_NODES]
         return "", encode_varints(self._known[digest] for digest in below)
-
-
-def block_digest(key: bytes, level: int, digests: Sequence[bytes]) -> bytes:
-    """Return the digest of a block, from those of the nodes that it holds."""
-    return node_digest(key, level, "", b"".join(digests))
 
 
 class ValueReader:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from strandline.codec import node_digest
+from strandline.codec import NodeDigests
 from strandline.engine.environment import Environment
 from strandline.engine.load_state import check_lines_whole, check_states_whole
-from strandline.engine.state_values import PART, block_digest, nodes_in, read_nodes
+from strandline.engine.state_values import PART, nodes_in, read_nodes
 from strandline.engine.verify_log import Notes
 from strandline.model.state import StateLine, StateRow, StateStatus
 from strandline.ports import Transaction
@@ -24,19 +24,19 @@ def check_states(env: Environment, tx: Transaction, notes: Notes) -> None:
 
 def _check_nodes(env: Environment, tx: Transaction, notes: Notes) -> dict[int, int]:
     """Check each node against the digest by which its content is known, and return the level of each."""
-    key, highest, levels = env.store.digest_key, tx.log.head().state_nodes, dict[int, int]()
+    digests, highest, levels = NodeDigests(env.store.digest_key), tx.log.head().state_nodes, dict[int, int]()
     for node in tx.nodes.all():
         place = f"state_node {node.node_id}"
         levels[node.node_id] = node.level
         if not 0 < node.node_id <= highest:
             notes.say(place, f"its number lies outside 1..{highest}")
         if node.level == PART:
-            if node.data is not None and node_digest(key, PART, node.kind, node.data) != node.digest:
+            if node.data is not None and digests.part(node.kind, node.data) != node.digest:
                 notes.say(place, "it is not the content of its digest")
             continue
         held = nodes_in(node)
         inner = {one.node_id: one.digest for one in read_nodes(tx, set(held), node.level - 1)}
-        if block_digest(key, node.level, [inner[number] for number in held]) != node.digest:
+        if digests.block(node.level, [inner[number] for number in held]) != node.digest:
             notes.say(place, "it does not hold the nodes of its digest")
     return levels
 

@@ -765,8 +765,8 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY number
 SELECT count(*) FROM saved_state WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
 
 -- name: add_node
-INSERT INTO state_node (tenant_id, workflow_id, node_id, level, kind, body, body_digest, row_digest)
-VALUES (:tenant_id, :workflow_id, :node_id, :level, :kind, :body, :body_digest, :row_digest)
+INSERT INTO state_node (tenant_id, workflow_id, node_id, level, kind, body, body_digest, proof)
+VALUES (:tenant_id, :workflow_id, :node_id, :level, :kind, :body, :body_digest, :proof)
 
 -- Sixteen at a time, each by its whole key: as ref_keys.
 -- name: find_nodes
@@ -819,18 +819,18 @@ SELECT body_digest, node_id FROM state_node
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND body_digest = :d16
 
 -- name: nodes
-SELECT node_id, level, kind, body, body_digest, row_digest FROM state_node
+SELECT node_id, level, kind, body, body_digest, proof FROM state_node
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND node_id BETWEEN :from_id AND :through_id
 
 -- name: node_ids
 SELECT node_id FROM state_node WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY node_id
 
 -- name: all_nodes
-SELECT node_id, level, kind, body, body_digest, row_digest FROM state_node
+SELECT node_id, level, kind, body, body_digest, proof FROM state_node
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY node_id
 
 -- name: erase_node
-UPDATE state_node SET body = NULL, row_digest = :row_digest
+UPDATE state_node SET body = NULL, proof = :proof
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND node_id = :node_id
 
 -- name: drop_nodes

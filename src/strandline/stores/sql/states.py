@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from strandline.codec import fold, pack, unfold, unpack
+from strandline.codec import fold, keyed_number, pack, unfold, unpack
+from strandline.errors import CorruptRecordError
 from strandline.model.state import HeldValue, HeldWrite, StateLine, StateNode, StateRow, StateStatus
 from strandline.stores.sql.rows import pack_key, unpack_key
 from strandline.stores.sql.session import Row, Session, check_seal, seal
@@ -113,6 +114,7 @@ class SqlNodes:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._place = ",".join(map(str, session.ids))
 
     def find(self, digests: Collection[bytes]) -> dict[bytes, int]:
         found: dict[bytes, int] = {}
@@ -143,8 +145,8 @@ class SqlNodes:
 
     def erase(self, node_ids: Collection[int]) -> None:
         for node in self.get(node_ids).values():
-            row = self._to_row(StateNode(node.node_id, node.level, node.kind, None, node.digest))
-            self._session.send("erase_node", node_id=node.node_id, row_digest=row[-1])
+            *_, proof = self._to_row(StateNode(node.node_id, node.level, node.kind, None, node.digest))
+            self._session.send("erase_node", node_id=node.node_id, proof=proof)
 
     def drop(self, node_ids: Collection[int]) -> None:
         for first, last in _spans(sorted(node_ids), gap=0):
@@ -153,13 +155,20 @@ class SqlNodes:
     def _to_row(self, node: StateNode) -> Row:
         body = None if node.data is None else fold(node.data)
         values = (node.node_id, node.level, node.kind, body, node.digest)
-        return (*values, seal(self._session, "state_node", values))
+        return (*values, self._proof(*values))
 
     def _to_node(self, row: Row) -> StateNode:
-        node_id, level, kind, body, digest, _ = row
-        check_seal(self._session, "state_node", row, node_id)
+        node_id, level, kind, body, digest, proof = row
+        if self._proof(node_id, level, kind, body, digest) != proof:
+            raise CorruptRecordError("the row does not match its digest", place=f"state_node {node_id}")
         data = None if body is None else unfold(body, f"state_node {node_id}")
         return StateNode(node_id, level, kind, data, digest)
+
+    def _proof(self, node_id: int, level: int, kind: str, body: bytes | None, digest: bytes) -> int:
+        """Return the keyed number of a row: a load checks each of its parts, and JSON would take most of its time."""
+        erased = int(body is None)
+        told = f"{self._place},{node_id},{level},{erased},{len(digest)},{len(kind)},{kind}".encode()
+        return keyed_number(self._session.digest_key, b"sl.state_node", told + digest + (body or b""))
 
 
 def _spans(numbers: Iterable[int], gap: int) -> Iterator[tuple[int, int]]:

@@ -132,7 +132,7 @@ TABLES: Final = (
     Table(name="due_compaction", key=("view",), change=Change.MOVES),
     Table(name="cooldown", key=("summarizer",), change=Change.MOVES),
     Table(name="state_line", key=("number",)),
-    Table(name="state_node", key=("node_id",), change=Change.GROWS, shrinks=True),
+    Table(name="state_node", key=("node_id",), stamp=("proof",), change=Change.GROWS, shrinks=True),
     Table(name="saved_state", key=("number",)),
     Table(name="reader_watermark", key=("name",), change=Change.MOVES),
 )

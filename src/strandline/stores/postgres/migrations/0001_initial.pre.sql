@@ -523,7 +523,7 @@ CREATE TABLE state_node (
     kind        TEXT COLLATE "C" NOT NULL,            -- of a part: what serialised it
     body        BYTEA,                     -- folded; of a block: varints of the nodes that it holds; NULL once erased
     body_digest BYTEA NOT NULL,            -- keyed, of kind and body; of a block: of the digests that it holds
-    row_digest  BYTEA NOT NULL,
+    proof       BIGINT NOT NULL,            -- keyed, of the row
     PRIMARY KEY (tenant_id, workflow_id, node_id)
 );
 CREATE UNIQUE INDEX state_node_content ON state_node (tenant_id, workflow_id, body_digest);

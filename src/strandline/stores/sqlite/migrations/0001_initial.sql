@@ -509,7 +509,7 @@ CREATE TABLE state_node (
     kind        TEXT NOT NULL,            -- of a part: what serialised it
     body        BLOB,                     -- folded; of a block: varints of the nodes that it holds; NULL once erased
     body_digest BLOB NOT NULL,            -- keyed, of kind and body; of a block: of the digests that it holds
-    row_digest  BLOB NOT NULL,
+    proof       INTEGER NOT NULL,           -- keyed, of the row
     PRIMARY KEY (tenant_id, workflow_id, node_id)
 ) STRICT;
 CREATE UNIQUE INDEX state_node_content ON state_node (tenant_id, workflow_id, body_digest);
