@@ -60,14 +60,17 @@ class States:
         )
         return save_state(self._env, new, seen)
 
-    def write(self, state_id: str, writes: Sequence[StateWrite], *, line: str = "", replace: bool = False) -> None:
+    def write(
+        self, state_id: str, writes: Sequence[StateWrite], *, line: str = "", replace: bool | Collection[int] = False
+    ) -> None:
         """Keep what tasks wrote behind a state, all of it or nothing. The state may come later: frameworks race.
 
         Args:
             state_id: the state.
             writes: each is named by its task and index.
             line: of the state.
-            replace: let the new one stand where one of its name is there already, instead of the old one.
+            replace: let the new one stand where one of its name is there already, instead of the old one: True, or the
+                indexes of which that is to be so.
 
         Raises:
             InvalidInputError: what can't be kept, or more than STATE_WRITES_MAX behind one state.
@@ -76,14 +79,19 @@ class States:
         write_state(self._env, state_id, line, writes, replaces=replace)
 
     def load(
-        self, state_id: str | None = None, *, line: str = "", values: bool = True, erased: bool = False
+        self,
+        state_id: str | None = None,
+        *,
+        line: str = "",
+        values: bool | Collection[str] = True,
+        erased: bool = False,
     ) -> SavedState | None:
         """Return a saved state; None: there is none, or it was deleted.
 
         Args:
             state_id: which; None: the newest of the line, by position, never by a clock.
             line: where.
-            values: with values and writes; else without both.
+            values: with values and writes; with the values of these names, and writes; or False: without both.
             erased: also one of which a part was erased, with what is left; `SavedState.erased` says so.
 
         Raises:
@@ -93,7 +101,12 @@ class States:
         return load_state(self._env, state_id, line, values=values, erased=erased)
 
     def list(
-        self, *, line: str | None = None, before: int | None = None, limit: int | None = None, values: bool = True
+        self,
+        *,
+        line: str | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+        values: bool | Collection[str] = True,
     ) -> Iterator[SavedState]:
         """Yield saved states, the newest first, page by page; of an erased one, what is left.
 
@@ -101,7 +114,7 @@ class States:
             line: of this one; None: of all.
             before: those with a lower position.
             limit: at most so many.
-            values: with values and writes; else without both.
+            values: with values and writes; with the values of these names, and writes; or False: without both.
         """
         return list_states(self._env, line, before, limit, values=values)
 
@@ -121,17 +134,19 @@ class States:
         """
         return delete_states(self._env)
 
-    def prune(self, keep: str | Collection[tuple[str, str]] = "latest") -> int:
+    def prune(self, keep: str | Collection[tuple[str, str]] = "latest", *, through: int | None = None) -> int:
         """Delete all but some, and return how many.
 
         Args:
             keep: "latest": the newest of each line; or these, each by line and id.
+            through: the position up to which some are deleted; None: whatever there is. Who chose from what he
+                read what to keep, names the newest position that he saw.
 
         Raises:
             InvalidInputError: neither.
             ErasureRefusedError: a legal hold covers the workflow; nothing was deleted.
         """
-        return prune_states(self._env, keep)
+        return prune_states(self._env, keep, through)
 
     def copy_to(self, workflow: str) -> int:
         """Copy them to another workflow of the tenant, under the same ids, and return how many were not there.
@@ -166,19 +181,29 @@ class AsyncStates:
         )
 
     async def write(
-        self, state_id: str, writes: Sequence[StateWrite], *, line: str = "", replace: bool = False
+        self, state_id: str, writes: Sequence[StateWrite], *, line: str = "", replace: bool | Collection[int] = False
     ) -> None:
         """As `States.write`."""
         await in_thread(self._states.write, state_id, writes, line=line, replace=replace)
 
     async def load(
-        self, state_id: str | None = None, *, line: str = "", values: bool = True, erased: bool = False
+        self,
+        state_id: str | None = None,
+        *,
+        line: str = "",
+        values: bool | Collection[str] = True,
+        erased: bool = False,
     ) -> SavedState | None:
         """As `States.load`."""
         return await in_thread(self._states.load, state_id, line=line, values=values, erased=erased)
 
     async def list(
-        self, *, line: str | None = None, before: int | None = None, limit: int | None = None, values: bool = True
+        self,
+        *,
+        line: str | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+        values: bool | Collection[str] = True,
     ) -> AsyncIterator[SavedState]:
         """As `States.list`."""
         left = limit
@@ -191,7 +216,9 @@ class AsyncStates:
                 return
             before, left = found[-1].position, None if left is None else left - len(found)
 
-    def _page(self, line: str | None, before: int | None, most: int, values: bool) -> Sequence[SavedState]:
+    def _page(
+        self, line: str | None, before: int | None, most: int, values: bool | Collection[str]
+    ) -> Sequence[SavedState]:
         return tuple(self._states.list(line=line, before=before, limit=most, values=values))
 
     async def lines(self) -> Sequence[str]:
@@ -206,9 +233,9 @@ class AsyncStates:
         """As `States.delete`."""
         return await in_thread(self._states.delete)
 
-    async def prune(self, keep: str | Collection[tuple[str, str]] = "latest") -> int:
+    async def prune(self, keep: str | Collection[tuple[str, str]] = "latest", *, through: int | None = None) -> int:
         """As `States.prune`."""
-        return await in_thread(self._states.prune, keep)
+        return await in_thread(self._states.prune, keep, through=through)
 
     async def copy_to(self, workflow: str) -> int:
         """As `States.copy_to`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from strandline.engine.environment import Environment
+from strandline.engine.environment import Environment, check_whole
 from strandline.engine.holds import covering
 from strandline.engine.load_state import check_lines_whole, check_states_whole
 from strandline.engine.save_state import check_texts, count_change
@@ -31,25 +31,32 @@ def delete_states(env: Environment, runs: Collection[str] | None = None) -> int:
 
 
 @watched("prune_states")
-def prune_states(env: Environment, keep: str | Collection[tuple[str, str]]) -> int:
+def prune_states(env: Environment, keep: str | Collection[tuple[str, str]], through: int | None = None) -> int:
     """Delete the saved states of a workflow but for some. Return how many were.
 
     Args:
         env: ports and workflow.
         keep: "latest": the newest of each line; or these, by line and id.
+        through: the position up to which some are deleted; None: whatever there is.
 
     Raises:
         InvalidInputError: neither.
         ErasureRefusedError, CorruptRecordError: as of `delete_states`.
     """
-    if keep == "latest":
-        return _delete(env, lambda row, line: row.status is not StateStatus.AWAITED and row.position != line.newest)
+    check_whole("through", through)
     if isinstance(keep, str):
-        raise InvalidInputError(f'keep is "latest", or pairs of line and id, not {keep!r}; nothing was deleted')
+        if keep != "latest":
+            raise InvalidInputError(f'keep is "latest", or pairs of line and id, not {keep!r}; nothing was deleted')
+        return _delete(env, lambda row, line: _is_saved(row, through) and row.position != line.newest)
     kept = set(keep)
     for line_name, state_id in kept:
         check_texts(line=line_name, state_id=state_id)
-    return _delete(env, lambda row, line: (line.name, row.state_id) not in kept)
+    return _delete(env, lambda row, line: _is_saved(row, through) and (line.name, row.state_id) not in kept)
+
+
+def _is_saved(row: StateRow, through: int | None) -> bool:
+    """Tell whether a state was saved, up to a position; one that was only written to may be just being saved."""
+    return row.position is not None and (through is None or row.position <= through)
 
 
 def _delete(env: Environment, chosen: Chosen) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from strandline.engine.environment import Environment, check_whole
@@ -26,7 +26,9 @@ _SAVED: Final = frozenset({StateStatus.SAVED, StateStatus.ERASED})
 
 
 @watched("load_state")
-def load_state(env: Environment, state_id: str | None, line: str, *, values: bool, erased: bool) -> SavedState | None:
+def load_state(
+    env: Environment, state_id: str | None, line: str, *, values: bool | Collection[str], erased: bool
+) -> SavedState | None:
     """Return a saved state, or the newest one of a line by its position; None: there is none.
 
     Raises:
@@ -59,7 +61,7 @@ def _find(tx: Transaction, line: StateLine, state_id: str | None) -> StateRow | 
 
 
 def list_states(
-    env: Environment, line: str | None, before: int | None, limit: int | None, *, values: bool
+    env: Environment, line: str | None, before: int | None, limit: int | None, *, values: bool | Collection[str]
 ) -> Iterator[SavedState]:
     """Yield saved states, of one line or of all, the newest first; each page is read in a snapshot of its own.
 
@@ -82,7 +84,7 @@ def list_states(
 
 @watched("list_states")
 def _read_page(
-    env: Environment, line: str | None, before: int | None, most: int, values: bool
+    env: Environment, line: str | None, before: int | None, most: int, values: bool | Collection[str]
 ) -> tuple[list[SavedState], int]:
     """Return states before a position, and before which the next page goes on; 0: there is none."""
     with env.read() as tx:
@@ -206,17 +208,20 @@ def check_page(rows: Sequence[StateRow], through: int, last: int, *, one_line: b
 
 
 def _shown(
-    tx: Transaction, rows: Sequence[StateRow], lines: dict[int, StateLine], *, values: bool
+    tx: Transaction, rows: Sequence[StateRow], lines: dict[int, StateLine], *, values: bool | Collection[str]
 ) -> Iterator[SavedState]:
     """Yield rows as a reader sees them."""
-    held = [value for row in rows for _, value in row.values] + [w.value for row in rows for w in row.writes]
-    reader = ValueReader(tx, held if values else ())
-    for row in rows:
+    asked = [[(name, value) for name, value in row.values if _is_asked(name, values)] for row in rows]
+    writes = [row.writes if values is not False else () for row in rows]
+    held = [value for named in asked for _, value in named] + [w.value for wrote in writes for w in wrote]
+    reader = ValueReader(tx, held)
+    lineage_seq = tx.log.head().lineage_seq
+    for row, named, behind in zip(rows, asked, writes, strict=True):
         line = lines.get(row.line)
         if line is None:
             raise CorruptRecordError("its line is not there", place=f"saved_state {row.number}")
-        read = {name: reader.value(value) for name, value in row.values} if values else {}
-        wrote = [(write, *reader.value(write.value)) for write in row.writes] if values else []
+        read = {name: reader.value(value) for name, value in named}
+        wrote = [(write, *reader.value(write.value)) for write in behind]
         whole = row.status is StateStatus.SAVED and all(one for _, one in read.values()) and all(w[2] for w in wrote)
         yield SavedState(
             state_id=row.state_id,
@@ -232,5 +237,10 @@ def _shown(
                 if value.many or value.parts
             ),
             seen=line.saved,
+            lineage_seq=lineage_seq,
             erased=not whole,
         )
+
+
+def _is_asked(name: str, values: bool | Collection[str]) -> bool:
+    return values if isinstance(values, bool) else name in values

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from strandline.codec import encode_text
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.load_state import find_line, newest_id
-from strandline.engine.state_values import keep_values
+from strandline.engine.state_values import count_parts, extend_value, keep_values
 from strandline.engine.watching import watched
 from strandline.errors import InvalidInputError, StateConflictError
 from strandline.limits import (
@@ -72,9 +72,7 @@ def save_in(tx: Transaction, env: Environment, new: NewState, seen: int | None =
     if refusal is not None:
         raise refused(tx, new.line, new.state_id, refusal, new.parent)
     gone = parent is None or parent.status is StateStatus.DELETED
-    values = _kept_values(new, there if known and gone else parent)
-    values |= zip(new.values, keep_values(tx, env.store.digest_key, list(new.values.values())), strict=True)
-    held = tuple(sorted(values.items()))
+    held = tuple(sorted(_values_of(tx, env.store.digest_key, new, there if known and gone else parent).items()))
     row = StateRow(number=0, line=0, state_id=new.state_id, parent=new.parent, run=new.run, values=held, meta=new.meta)
     return put_state(tx, new.line, row)
 
@@ -114,7 +112,9 @@ def put_state(tx: Transaction, line_name: str, new: StateRow) -> Saved:
 
 
 @watched("write_state")
-def write_state(env: Environment, state_id: str, line: str, writes: Sequence[StateWrite], *, replaces: bool) -> None:
+def write_state(
+    env: Environment, state_id: str, line: str, writes: Sequence[StateWrite], *, replaces: bool | Collection[int]
+) -> None:
     """Keep what tasks wrote behind a state; one that is not saved yet may be written to, since frameworks race.
 
     Raises:
@@ -128,7 +128,13 @@ def write_state(env: Environment, state_id: str, line: str, writes: Sequence[Sta
 
 
 def write_in(
-    tx: Transaction, env: Environment, state_id: str, line: str, writes: Sequence[StateWrite], *, replaces: bool
+    tx: Transaction,
+    env: Environment,
+    state_id: str,
+    line: str,
+    writes: Sequence[StateWrite],
+    *,
+    replaces: bool | Collection[int],
 ) -> None:
     """Keep writes in a transaction that is open."""
     there_line = find_line(tx, line)
@@ -140,10 +146,11 @@ def write_in(
         number = tx.log.head().states + 1
         row = StateRow(number=number, line=there_line.number, state_id=state_id, status=StateStatus.AWAITED)
     known = {(write.task, write.index) for write in row.writes}
-    wanted = [write for write in writes if replaces or (write.task, write.index) not in known]
+    stands = {name for name in known if not (replaces if isinstance(replaces, bool) else name[1] in replaces)}
+    wanted = [write for write in writes if (write.task, write.index) not in stands]
     held = keep_values(tx, env.store.digest_key, [write.value for write in wanted])
     new = [HeldWrite(w.task, w.index, w.channel, w.path, value) for w, value in zip(wanted, held, strict=True)]
-    merged = merge_writes(row.writes, new, replace_known=replaces)
+    merged = merge_writes(row.writes, new, replace_known=True)
     if len(merged) > STATE_WRITES_MAX:
         raise InvalidInputError(f"{len(merged):,} writes behind {state_id!r}; at most {STATE_WRITES_MAX:,} are allowed")
     if merged != row.writes:
@@ -171,15 +178,24 @@ def _new_line(tx: Transaction, name: str) -> StateLine:
     return line
 
 
-def _kept_values(new: NewState, parent: StateRow | None) -> dict[str, HeldValue]:
-    """Return the values that are the parent's."""
+def _values_of(tx: Transaction, key: bytes, new: NewState, parent: StateRow | None) -> dict[str, HeldValue]:
+    """Return all values of a new state as they are kept: the parent's own, its lists with more behind, and new ones."""
     there = dict(parent.values) if parent is not None else {}
-    missing = [name for name in new.kept if name not in there]
-    if missing:
-        raise InvalidInputError(
-            f"kept names {missing[0]!r}, which the parent {new.parent!r} does not hold; nothing was written"
-        )
-    return {name: there[name] for name in new.kept}
+    grown = {name: value for name, value in new.values.items() if value.after}
+    for name in (*new.kept, *grown):
+        if name not in there:
+            raise InvalidInputError(f"the parent {new.parent!r} does not hold {name!r}; nothing was written")
+    for name, value in grown.items():
+        if not there[name].many or count_parts(there[name]) < value.after:
+            raise InvalidInputError(
+                f"{name!r} begins with {value.after:,} parts of the parent's, which has fewer; nothing was written"
+            )
+    whole = {name: value for name, value in new.values.items() if not value.after}
+    return (
+        {name: there[name] for name in new.kept}
+        | {name: extend_value(tx, key, there[name], value.after, value.parts) for name, value in grown.items()}
+        | dict(zip(whole, keep_values(tx, key, list(whole.values())), strict=True))
+    )
 
 
 def refused(
@@ -240,12 +256,19 @@ def _check_writes(writes: Sequence[StateWrite]) -> None:
         check_texts(task=write.task, channel=write.channel, line=write.path)
         check_whole("index", write.index)
         _check_value(f"the write of {write.task!r} to {write.channel!r}", write.value)
+        if write.value.after:
+            raise InvalidInputError(
+                f"the write of {write.task!r} is whole, after={write.value.after}; nothing was written"
+            )
     _check_count([write.value for write in writes])
 
 
 def _check_value(what: str, value: object) -> None:
     if not isinstance(value, StateValue) or not all(isinstance(part, Part) for part in value.parts):
         raise InvalidInputError(f"{what} is no StateValue of parts; nothing was written")
+    check_whole("after", value.after)
+    if value.after < 0 or (value.after and not value.many):
+        raise InvalidInputError(f"{what}: after={value.after} is of lists, and 0 or more; nothing was written")
     if not value.many and len(value.parts) != 1:
         raise InvalidInputError(f"{what} has {len(value.parts)} parts, and is no list (many=True); nothing was written")
     for kind in {part.kind for part in value.parts}:

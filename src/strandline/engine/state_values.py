@@ -64,17 +64,14 @@ class _Keeping:
         return {digest: place for digest, place in places.items() if digest not in self._known}
 
     def _add(self, missing: Sequence[dict[bytes, tuple[int, int]]]) -> None:
-        head = self._tx.log.head()
         new: list[StateNode] = []
+        first_id = self._tx.log.head().state_nodes + 1
         for level, places in enumerate(missing):
             for digest, (number, at) in places.items():
+                self._known[digest] = first_id + len(new)
                 kind, data = self._content(level, number, at)
-                node_id = head.state_nodes + len(new) + 1
-                new.append(StateNode(node_id, level, kind, data, digest))
-                self._known[digest] = node_id
-        if new:
-            self._tx.nodes.add(new)
-            self._tx.log.set_head(replace(head, state_nodes=head.state_nodes + len(new)))
+                new.append(StateNode(self._known[digest], level, kind, data, digest))
+        _add_nodes(self._tx, new)
 
     def _content(self, level: int, number: int, at: int) -> tuple[str, bytes]:
         if level == PART:
@@ -82,6 +79,78 @@ class _Keeping:
             return part.kind, part.data
         below = self._trees[number][level - 1][at * STATE_BLOCK_NODES : (at + 1) * STATE_BLOCK_NODES]
         return "", encode_varints(self._known[digest] for digest in below)
+
+
+def extend_value(tx: Transaction, key: bytes, held: HeldValue, after: int, parts: Sequence[Part]) -> HeldValue:
+    """Keep a list that is the first parts of a kept one and new ones behind them.
+
+    Only nodes that no block holds are touched: of each level, as many as one block holds at most.
+
+    Args:
+        tx: open for writing.
+        key: of digests.
+        held: the kept list.
+        after: how many of its parts come first, at most all.
+        parts: the new ones.
+    """
+    digits, name = _first(tx, held, after), NodeDigests(key)
+    digests = [name.part(part.kind, part.data) for part in parts]
+    new = _numbered(tx, [(PART, part.kind, part.data, digest) for part, digest in zip(parts, digests, strict=True)])
+    level, known = PART, dict(zip(new, digests, strict=True))
+    while new:
+        nodes = [*(digits[level] if level < len(digits) else ()), *new]
+        full = loose_from(nodes)
+        old = {node for node in nodes[:full] if node not in known}
+        known |= {node.node_id: node.digest for node in read_nodes(tx, old, level)}
+        blocks = [nodes[at : at + STATE_BLOCK_NODES] for at in range(0, full, STATE_BLOCK_NODES)]
+        joined = [name.block(level + 1, [known[node] for node in block]) for block in blocks]
+        digits[level : level + 1] = [nodes[full:]]
+        level += 1
+        made = [(level, "", encode_varints(block), digest) for block, digest in zip(blocks, joined, strict=True)]
+        new = _numbered(tx, made)
+        known = dict(zip(new, joined, strict=True))
+    return HeldValue(True, tuple(map(tuple, digits)))
+
+
+def count_parts(held: HeldValue) -> int:
+    """Return how many parts a value has."""
+    return sum(len(nodes) * STATE_BLOCK_NODES**level for level, nodes in enumerate(held.digits))
+
+
+def _first(tx: Transaction, held: HeldValue, count: int) -> list[list[int]]:
+    """Return the nodes of a list's first parts, level by level: the block that reaches too far is opened."""
+    first: list[list[int]] = [[] for _ in held.digits]
+    ahead = [(level, node) for level, nodes in enumerate(held.digits) for node in reversed(nodes)]
+    while count:
+        level, node = ahead.pop()
+        if count >= STATE_BLOCK_NODES**level:
+            first[level].append(node)
+            count -= STATE_BLOCK_NODES**level
+        else:
+            (block,) = read_nodes(tx, {node}, level)
+            ahead += [(level - 1, inner) for inner in reversed(nodes_in(block))]
+    while len(first) > 1 and not first[-1]:
+        first.pop()
+    return first
+
+
+def _numbered(tx: Transaction, nodes: Sequence[tuple[int, str, bytes, bytes]]) -> list[int]:
+    """Return the numbers of nodes, given by level, kind, bytes and digest; those that are not there are added."""
+    known = dict(tx.nodes.find({digest for *_, digest in nodes})) if nodes else {}
+    first_id, new = tx.log.head().state_nodes + 1, list[StateNode]()
+    for level, kind, data, digest in nodes:
+        if digest not in known:
+            known[digest] = first_id + len(new)
+            new.append(StateNode(known[digest], level, kind, data, digest))
+    _add_nodes(tx, new)
+    return [known[digest] for *_, digest in nodes]
+
+
+def _add_nodes(tx: Transaction, new: Sequence[StateNode]) -> None:
+    """Add nodes, which are numbered behind the highest that the head knows."""
+    if new:
+        tx.nodes.add(new)
+        tx.log.set_head(replace(tx.log.head(), state_nodes=new[-1].node_id))
 
 
 class ValueReader:

@@ -17,10 +17,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class StateValue:
-    """A value of a saved state: one part, or with `many` a list of parts, of which each is kept once."""
+    """A value of a saved state: one part, or with `many` a list of parts, of which each is kept once.
+
+    A list that is saved may begin with the first `after` parts of the parent's list of its name: then `parts` are those
+    behind them, and what a save costs follows what is new. One that is read is whole.
+    """
 
     parts: tuple[Part, ...]
     many: bool = False
+    after: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +53,7 @@ class SavedState:
     writes: tuple[StateWrite, ...]  # by task and index
     seen: int  # the newest position of the line when this was read: what `save(seen=…)` takes
     erased: bool = False  # some of it was erased: what is left stands here
+    lineage_seq: int = 0  # of the workflow when this was read: an erasure moves it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
