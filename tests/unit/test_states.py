@@ -333,6 +333,17 @@ class TestWhatIsDeleted:
         with pytest.raises(strandline.InvalidInputError):
             states.copy_to("thread-1")
 
+    def test_a_copy_brings_nothing_back(self, db, states):
+        """What was deleted in the target, also before it was saved, stays deleted."""
+        chain(states, 1)
+        other = db.tenant("acme").workflow("copy").states
+        other.write("s0", [write("t", 0)])
+        assert other.delete() == 1
+        with pytest.raises(StateConflictError) as caught:
+            states.copy_to("copy")
+        assert caught.value.reason == "deleted"
+        assert list(other.list()) == []
+
     def test_a_copy_over_others(self, db, states):
         chain(states, 2)
         other = db.tenant("acme").workflow("copy").states

@@ -86,14 +86,14 @@ def put_state(tx: Transaction, line_name: str, new: StateRow) -> Saved:
     line = find_line(tx, line_name) or _new_line(tx, line_name)
     there = tx.states.get(line.number, new.state_id)
     buried = new.status is StateStatus.DELETED
-    if there is not None and there.position is not None:
+    if there is not None and there.status is not StateStatus.AWAITED:
         if buried:
-            return Saved(position=there.position, created=False)
+            return Saved(position=there.position or 0, created=False)
         if there.status is StateStatus.DELETED:
             raise refused(tx, line_name, new.state_id, StateRefusal.DELETED)
         if there.status is StateStatus.SAVED and not same_content(there, new):  # what is erased can't be compared
             raise refused(tx, line_name, new.state_id, StateRefusal.TAKEN)
-        return Saved(position=there.position, created=False)
+        return Saved(position=there.position or 0, created=False)
     head = tx.log.head()
     position = head.state_positions + 1
     row = replace(
