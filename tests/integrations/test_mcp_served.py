@@ -139,7 +139,7 @@ def test_too_many_calls_at_once_are_refused_and_none_is_lost() -> None:
                 results = await asyncio.gather(*calls)
                 done = [result for result in results if not result.is_error]
                 busy = [result.structured_content["error"]["type"] for result in results if result.is_error]
-                assert set(busy) == {"ServerBusy"}
+                assert set(busy) == {"ServerBusyError"}
                 assert most <= len(done) < most + 50
                 workflow = db.tenant("acme").workflow("release-42")
                 assert {result.structured_content["seq"] for result in done} == set(range(1, len(done) + 1))
@@ -161,7 +161,7 @@ def test_a_fault_of_the_server_is_logged_and_not_told(
             async with Client(server) as client:
                 monkeypatch.setattr(strandline.Workflow, "context", fail)
                 told = await refused(client, "read_context")
-                assert told["type"] == "ServerFault"
+                assert told["type"] == "ServerFaultError"
                 assert "hunter2" not in json.dumps(told)
 
     asyncio.run(run())

@@ -16,6 +16,19 @@ from strandline import (
     UnreconciledSummaryError,
 )
 
+
+class ServerBusyError(StrandlineError):
+    """Too many calls wait for their turn; nothing was done."""
+
+    hint = "Try again a little later."
+
+
+class ServerFaultError(StrandlineError):
+    """The server failed at this call, and says where in its log."""
+
+    hint = "Tell the people who run this; what you sent is not to blame."
+
+
 _TELL: Final = "Tell the people who run this; nothing that you can call mends it."
 _HINTS: Final[tuple[tuple[type[StrandlineError], str], ...]] = (  # where our own speak of what only others can do
     (
@@ -40,15 +53,3 @@ def refusal(error: StrandlineError) -> dict[str, object]:
         return {"type": "StoreUnavailableError", "message": "the store can't be read or written now", "hint": hint}
     fields = {name: msgspec.to_builtins(getattr(error, name)) for name in error.fields}
     return {"type": type(error).__name__, "message": error.message, "hint": hint, **fields}
-
-
-FAULT: Final[dict[str, object]] = {
-    "type": "ServerFault",
-    "message": "the server failed at this call, and says where in its log",
-    "hint": _TELL,
-}
-BUSY: Final[dict[str, object]] = {
-    "type": "ServerBusy",
-    "message": "too many calls wait for their turn; nothing was done",
-    "hint": "Try again a little later.",
-}

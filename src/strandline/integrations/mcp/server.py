@@ -13,7 +13,7 @@ import msgspec
 from strandline import Strandline, StrandlineError
 from strandline.integrations.extra import needs_extra
 from strandline.integrations.mcp.access import Access
-from strandline.integrations.mcp.refusals import BUSY, FAULT, refusal
+from strandline.integrations.mcp.refusals import ServerBusyError, ServerFaultError, refusal
 from strandline.integrations.mcp.tools import TOOLS, Caller, Tool, call
 from strandline.limits import MCP_CALLS_MAX, MCP_CALLS_WAITING_MAX
 
@@ -86,7 +86,7 @@ class _Desk:
         Who goes away before the answer does not undo an append: its commit settles.
         """
         if self._here >= MCP_CALLS_MAX + MCP_CALLS_WAITING_MAX:
-            return {"error": BUSY}, True
+            return {"error": refusal(ServerBusyError())}, True
         self._here += 1
         try:
             async with self._turns:
@@ -102,7 +102,7 @@ class _Desk:
             return {"error": refusal(error)}, True
         except Exception:  # noqa: BLE001  the caller is not told what is wrong in here
             _log.exception("%s failed", tool.name)
-            return {"error": FAULT}, True
+            return {"error": refusal(ServerFaultError())}, True
         return msgspec.to_builtins(answer), False
 
 
