@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -55,6 +56,7 @@ def serve(
     drafting = summarizer_of(summarizer) if worker else None
     with target.open_store(create=True) as db, db.worker(drafting) if worker else nullcontext():
         if http:
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # the server ends first, then what is around it
             serve_http(db, who, host=host, port=port, told=lambda url: tell("serving", url, "green"))
         elif isinstance(who, TokenFile):
             raise typer.BadParameter("a caller on stdin has no token", param_hint="--tokens")

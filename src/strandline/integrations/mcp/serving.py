@@ -19,6 +19,7 @@ from strandline.limits import MCP_CONNECTIONS_MAX, MCP_REQUEST_BYTES_MAX
 if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
     from starlette.applications import Starlette
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 PATH: Final = "/mcp"
 HOST: Final = "127.0.0.1"
@@ -58,15 +59,19 @@ def http_app(db: Strandline, who: Access | TokenFile, *, host: str = HOST) -> St
     Raises:
         InvalidInputError: there are no tokens, and the host is not this machine alone; or the extra is not installed.
     """
-    if isinstance(who, TokenFile):
-        return _guarded_app(db, who)
+    app = _guarded_app(db, who) if isinstance(who, TokenFile) else _open_app(db, who, host)
+    app.add_middleware(_PostOnly)
+    return app
+
+
+def _open_app(db: Strandline, access: Access, host: str) -> Starlette:
     if not is_loopback(host):
         raise InvalidInputError(
             f"without tokens it would let in everyone who can reach {host}",
             hint="Give a token file: `strandline mcp token` makes one. Or listen on 127.0.0.1.",
         )
     # The SDK refuses other hosts and origins here, so that no web page reaches it through a browser (DNS rebinding).
-    server = make_server(db, lambda: who)
+    server = make_server(db, lambda: access)
     return server.streamable_http_app(
         streamable_http_path=PATH,
         stateless_http=True,
@@ -107,6 +112,20 @@ def _guarded_app(db: Strandline, tokens: TokenFile) -> Starlette:
         auth=AuthSettings.model_validate({"issuer_url": "http://localhost", "resource_server_url": None}),
         token_verifier=Verifier(),
     )
+
+
+class _PostOnly:
+    """Refuses what would open a stream on which nothing ever comes, and hold a connection."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] == "POST":
+            await self._app(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": 405, "headers": [(b"allow", b"POST")]})
+        await send({"type": "http.response.body", "body": b""})
 
 
 def _access_of_request() -> Access:
