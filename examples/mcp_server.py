@@ -18,14 +18,13 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 import strandline
 
-SERVE = "from strandline.cli import main; main()"
 NEEDS = [{"kind": "approved", "subject": "review"}, {"kind": "no_open_issue", "subject": "agent/oauth-scope"}]
 
 
 async def agent(store: Path) -> None:
     """Do what an agent does that has the tools."""
     whose = ["--store", str(store), "--tenant", "acme", "--workflow", "release-42", "--actor", "agent"]
-    words = ["-c", SERVE, "mcp", *whose]
+    words = ["-m", "strandline", "mcp", *whose]
     server = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
     async with Client(stdio_client(server)) as client:
 

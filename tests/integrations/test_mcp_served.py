@@ -31,7 +31,6 @@ from strandline.integrations.mcp.serving import is_loopback
 from strandline.integrations.mcp.tools import TOOLS
 from strandline.limits import MCP_ARGUMENTS_BYTES_MAX, MCP_CALLS_MAX, MCP_CALLS_WAITING_MAX, MCP_REQUEST_BYTES_MAX
 
-MAIN = "import strandline.cli; strandline.cli.main()"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("STRANDLINE_")}
 MODES = ["auto", "legacy"]
 PATIENCE_S = 60
@@ -40,7 +39,7 @@ PATIENCE_S = 60
 @asynccontextmanager
 async def on_stdin(folder: Path, *options: str, mode: str = "auto") -> AsyncIterator[Client]:
     """A client of a server that it started."""
-    words = ["-c", MAIN, "mcp", *options]
+    words = ["-m", "strandline", "mcp", *options]
     parameters = StdioServerParameters(command=sys.executable, args=words, env=ENVIRONMENT, cwd=folder)
     async with Client(stdio_client(parameters), mode=mode) as client:
         yield client
@@ -60,7 +59,7 @@ async def over_http(url: str, token: str | None = None, *, mode: str = "auto") -
 @contextmanager
 def listening(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The URL of a server over HTTP, and its process."""
-    words = [sys.executable, "-c", MAIN, "mcp", "--http", "--port", "0", *options]
+    words = [sys.executable, "-m", "strandline", "mcp", "--http", "--port", "0", *options]
     with subprocess.Popen(words, cwd=folder, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -241,7 +240,7 @@ def test_lines_that_are_no_messages_do_not_end_the_server(tmp_path: Path) -> Non
     ]
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     lines += [json.dumps({"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": hello}).encode() + b"\n"]
-    words = [sys.executable, "-c", MAIN, "mcp", "--workflow", "release-42"]
+    words = [sys.executable, "-m", "strandline", "mcp", "--workflow", "release-42"]
     done = subprocess.run(
         words, cwd=tmp_path, env=ENVIRONMENT, input=b"".join(lines), capture_output=True, timeout=PATIENCE_S, check=True
     )
@@ -251,7 +250,7 @@ def test_lines_that_are_no_messages_do_not_end_the_server(tmp_path: Path) -> Non
 
 @pytest.mark.long
 def test_ctrl_c_ends_a_server_that_waits_on_stdin(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", MAIN, "mcp", "--workflow", "release-42"]
+    words = [sys.executable, "-m", "strandline", "mcp", "--workflow", "release-42"]
     with subprocess.Popen(
         words, cwd=tmp_path, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import strandline
 from strandline.integrations.mcp import Access
@@ -405,7 +407,7 @@ def test_a_view_is_a_window_for_its_caller_too(db: strandline.Strandline, workfl
 
 
 def test_an_access_that_can_not_be_is_refused() -> None:
-    for given in (
+    for wrong in (
         {"tenant": ""},
         {"tenant": "acme", "workflows": []},
         {"tenant": "acme", "workflows": "release-42"},
@@ -414,7 +416,41 @@ def test_an_access_that_can_not_be_is_refused() -> None:
         {"tenant": "acme", "actor": ""},
     ):
         with pytest.raises((strandline.TenantScopeError, strandline.InvalidInputError)):
-            Access(**given)  # type: ignore[arg-type]
+            Access(**wrong)  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------------------------------------- whatever is sent
+
+FIELDS = sorted({field.name for tool in TOOLS.values() for field in msgspec.structs.fields(tool.takes)})
+WORDS = [*KINDS, "approval", "approved", "release-42", "release-43", "c1", "bucket-7f3a", "", "\x00", "\ud800", "a/b"]
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(WORDS) | st.text(max_size=20)
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner))
+ARGUMENTS = st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=8), VALUES, max_size=6)
+PLAUSIBLE = st.fixed_dictionaries(
+    {"kind": st.sampled_from(KINDS)},
+    optional=dict.fromkeys(("text", "subject", "handle", "ref", "call_id", "tool", "input", "content", "key"), VALUES),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(calls=st.lists(st.tuples(st.sampled_from(list(TOOLS)), ARGUMENTS | PLAUSIBLE), max_size=8))
+def test_whatever_is_sent_is_answered_or_refused_and_decides_nothing(
+    calls: list[tuple[str, dict[str, object]]],
+) -> None:
+    with strandline.open(":memory:") as db:
+        workflow = db.tenant("acme").workflow("release-42")
+        caller = Caller(db, Access(tenant="acme", workflows=["release-42"], actor="builder"))
+        for name, arguments in calls:
+            try:
+                told = msgspec.to_builtins(call(TOOLS[name], caller, arguments))
+            except strandline.StrandlineError as error:
+                told = refusal(error)
+            msgspec.json.encode(told)
+        assert {event.actor for event in workflow.events()} <= {"builder"}
+        assert {event.kind for event in workflow.events()} <= set(KINDS)
+        assert (workflow.lineage(), workflow.permits(), workflow.basis().generation) == ([], [], 0)
+        assert db.tenant("acme").workflows() in ([], ["release-42"])
+        assert db.verify().ok
 
 
 # ---------------------------------------------------------------------------------------------- refusals
