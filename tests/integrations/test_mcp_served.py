@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,7 +30,7 @@ from strandline.integrations.mcp import Access, TokenFile, http_app
 from strandline.integrations.mcp.server import make_server
 from strandline.integrations.mcp.serving import is_loopback
 from strandline.integrations.mcp.tools import TOOLS
-from strandline.limits import MCP_ARGUMENTS_BYTES_MAX, MCP_CALLS_MAX, MCP_CALLS_WAITING_MAX, MCP_REQUEST_BYTES_MAX
+from strandline.limits import MCP_ARGUMENTS_BYTES_MAX, MCP_CALLS_PER_TENANT_MAX, MCP_REQUEST_BYTES_MAX
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("STRANDLINE_")}
 MODES = ["auto", "legacy"]
@@ -128,14 +129,21 @@ def test_the_tools_in_one_process(mode: str) -> None:
     asyncio.run(run())
 
 
-def test_too_many_calls_at_once_are_refused_and_none_is_lost() -> None:
+def test_too_many_calls_of_a_tenant_are_refused_none_is_lost_and_others_get_their_turn() -> None:
+    whose = ContextVar[str]("whose")
+
     async def run() -> None:
         with strandline.open(":memory:") as db:
-            server = make_server(db, lambda: Access(tenant="acme", workflows=["release-42"]))
-            most = MCP_CALLS_MAX + MCP_CALLS_WAITING_MAX
+            server = make_server(db, lambda: Access(tenant=whose.get(), workflows=["release-42"]))
+            whose.set("acme")
+            most = MCP_CALLS_PER_TENANT_MAX
             async with Client(server) as client:
                 calls = [client.call_tool("append_event", {"kind": "note", "text": f"{n}"}) for n in range(most + 50)]
-                results = await asyncio.gather(*calls)
+                flood = asyncio.gather(*calls)
+                await asyncio.sleep(0)
+                whose.set("other")
+                assert (await ask(client, "status"))["tenant"] == "other"
+                results = await flood
                 done = [result for result in results if not result.is_error]
                 busy = [result.structured_content["error"]["type"] for result in results if result.is_error]
                 assert set(busy) == {"ServerBusyError"}
@@ -143,6 +151,7 @@ def test_too_many_calls_at_once_are_refused_and_none_is_lost() -> None:
                 workflow = db.tenant("acme").workflow("release-42")
                 assert {result.structured_content["seq"] for result in done} == set(range(1, len(done) + 1))
                 assert workflow.basis().revision == len(done)
+                whose.set("acme")
                 await ask(client, "status")
 
     asyncio.run(run())

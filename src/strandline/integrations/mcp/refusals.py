@@ -18,7 +18,7 @@ from strandline import (
 
 
 class ServerBusyError(StrandlineError):
-    """Too many calls wait for their turn; nothing was done."""
+    """Too many calls of the tenant wait for their turn; nothing was done."""
 
     hint = "Try again a little later."
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +17,7 @@ from strandline.integrations.extra import needs_extra
 from strandline.integrations.mcp.access import Access
 from strandline.integrations.mcp.refusals import ServerBusyError, ServerFaultError, refusal
 from strandline.integrations.mcp.tools import TOOLS, Caller, Tool, call
-from strandline.limits import MCP_CALLS_MAX, MCP_CALLS_WAITING_MAX
+from strandline.limits import MCP_CALLS_MAX, MCP_CALLS_PER_TENANT_MAX
 
 if TYPE_CHECKING:
     from mcp import types
@@ -72,38 +74,48 @@ def make_server(db: Strandline, access: Callable[[], Access]) -> Server[dict[str
 
 
 class _Desk:
-    """Runs calls in threads, a few at once; the others wait for their turn, as long as there are not too many."""
+    """Runs calls in threads: a few at once, the others in the order in which they came, of a tenant so many at most."""
 
     def __init__(self, db: Strandline, access: Callable[[], Access]) -> None:
         self._db = db
         self._access = access
         self._turns = asyncio.Semaphore(MCP_CALLS_MAX)
-        self._here = 0
+        self._here: Counter[str] = Counter()  # calls by tenant
 
     async def serve(self, tool: Tool, arguments: dict[str, object]) -> tuple[dict[str, object], bool]:
         """Return what the caller is told, and whether it is an error.
 
         Who goes away before the answer does not undo an append: its commit settles.
         """
-        if self._here >= MCP_CALLS_MAX + MCP_CALLS_WAITING_MAX:
-            return {"error": refusal(ServerBusyError())}, True
-        self._here += 1
         try:
-            async with self._turns:
-                return await asyncio.to_thread(self._answer, tool, arguments)
-        finally:
-            self._here -= 1
-
-    def _answer(self, tool: Tool, arguments: dict[str, object]) -> tuple[dict[str, object], bool]:
-        try:
-            answer = call(tool, Caller(self._db, self._access()), arguments)
+            access = self._access()
+            with self._seat(access.tenant):
+                async with self._turns:
+                    return await asyncio.to_thread(self._answer, tool, access, arguments), False
         except StrandlineError as error:
             _log.info("%s was refused: %s: %s", tool.name, type(error).__name__, error)
             return {"error": refusal(error)}, True
-        except Exception:  # noqa: BLE001  the caller is not told what is wrong in here
+
+    @contextmanager
+    def _seat(self, tenant: str) -> Iterator[None]:
+        if self._here[tenant] >= MCP_CALLS_PER_TENANT_MAX:
+            raise ServerBusyError
+        self._here[tenant] += 1
+        try:
+            yield
+        finally:
+            self._here[tenant] -= 1
+            self._here += Counter()  # forgets those without any
+
+    def _answer(self, tool: Tool, access: Access, arguments: dict[str, object]) -> dict[str, object]:
+        try:
+            told: dict[str, object] = msgspec.to_builtins(call(tool, Caller(self._db, access), arguments))
+        except StrandlineError:
+            raise
+        except Exception as error:
             _log.exception("%s failed", tool.name)
-            return {"error": refusal(ServerFaultError())}, True
-        return msgspec.to_builtins(answer), False
+            raise ServerFaultError from error  # the caller is not told what is wrong in here
+        return told
 
 
 def _listed(tool: Tool) -> types.Tool:
