@@ -71,6 +71,17 @@ def test_an_erasure_takes_it_along(wf):
     assert [event.origin for event in wf.events()][:2] == [None, RECORD]
 
 
+def test_an_erasure_finds_what_only_the_record_says(wf):
+    """C31: by what it holds; and where events are named, the proof names those whose records repeat them."""
+    wf.append([strandline.message("user", 'I am Ada Lovelace of "Ockham" Park.', key="said"), strandline.note("Hm.")])
+    said = wf.seqs_of(["said"])["said"]
+    wf.append(strandline.thinking("as event 8", origin=json.dumps({"text": 'I am Ada Lovelace of "Ockham" Park.'})))
+    done = wf.erase(events=[said], by="ada", why="asked for")
+    assert any(f"event {said + 2}" in place for place in done.repeated_in)
+    wf.erase(refs=['Lovelace of "Ockham"'], by="ada", why="asked for")
+    assert wf.events()[-1].text == "[erased]"
+
+
 def test_a_record_is_text():
     with pytest.raises(InvalidInputError, match="origin must be a string"):
         strandline.note("One.", origin={"a": 1})

@@ -63,6 +63,14 @@ def read_origin(event: Event) -> str | None:
     return origin if isinstance(origin, str) else None
 
 
+def origin_text(origin: str) -> str:
+    """Return what the record of a guest says: its values without JSON's escapes, or itself where it is no JSON."""
+    try:
+        return leaf_text(decode_json(origin.encode()))
+    except CorruptRecordError:
+        return origin
+
+
 def new_text(new: NewEvent) -> str:
     """Return the text of an event as a reader will see it.
 

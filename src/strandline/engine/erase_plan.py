@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
-from strandline.codec import decode_sightings, event_place, read_body, spoken_text
+from strandline.codec import decode_sightings, event_place, origin_text, read_body, read_origin, spoken_text
 from strandline.engine.ancestry import compose
 from strandline.engine.assemble import standing_refs
 from strandline.engine.environment import Environment
@@ -225,7 +225,7 @@ class _Planning:
         """Let what stays be no trace of what is erased, and name the events that repeat it."""
         for member in self._downward:
             for event in member.own_events() if member.seen or member.gone else ():
-                if event.seq not in member.own and event.body is not None and self._traces.spare(*said_in(event)):
+                if event.seq not in member.own and event.body is not None and self._traces.spare(*held_in(event)):
                     yield event_place(event.seq, member.name)
 
     def _needles(self) -> Iterator[bytes]:
@@ -280,6 +280,12 @@ def said_in(event: Event) -> tuple[str, ...]:
     return () if event.body is None else tuple(dict.fromkeys((read_body(event)[0], spoken_text(event))))
 
 
+def held_in(event: Event) -> tuple[str, ...]:
+    """Return what the body of an event holds: what it says, and what the record of a guest beside it says."""
+    origin = read_origin(event)
+    return said_in(event) if origin is None else (*said_in(event), origin_text(origin))
+
+
 def said_by(attempt: Attempt) -> list[str]:
     """Return all texts of an attempt: what it failed with, what it drafted, what was said of that."""
     said = [attempt.failure_text or ""]
@@ -300,7 +306,7 @@ def meets(order: ErasureOrder, event: Event) -> bool:
     if order.person is not None and order.person in (event.actor, event.envelope.granter):
         return True
     wanted = named_in(order)
-    return bool(wanted) and any(stands_verbatim(text, said) for said in said_in(event) for text in wanted)
+    return bool(wanted) and any(stands_verbatim(text, held) for held in held_in(event) for text in wanted)
 
 
 def named_in(order: ErasureOrder) -> tuple[str, ...]:
