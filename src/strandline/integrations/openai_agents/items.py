@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 
 import strandline
 from strandline import CorruptRecordError, EventKind, InvalidInputError, NewEvent, Role, SourceEvent
+from strandline.integrations.origins import read_origin, storable, write_origin
 
 Item = dict[str, object]
 
@@ -40,12 +41,7 @@ def keep(item: Mapping[str, object], of: int | None = None) -> str:
     """
     if not isinstance(item, Mapping):
         raise InvalidInputError(f"an input item is a JSON object, not a {type(item).__name__}; nothing was written")
-    record = {"format": FORMAT, "item": item} if of is None else {"format": FORMAT, "item": item, "of": of}
-    try:
-        text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text if _encodes(text) else json.dumps(record, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(f"an input item is no JSON value: {error}; nothing was written") from error
+    return write_origin(FORMAT, {"item": item} if of is None else {"item": item, "of": of})
 
 
 def kept(event: SourceEvent) -> Kept | None:
@@ -54,13 +50,8 @@ def kept(event: SourceEvent) -> Kept | None:
     Raises:
         CorruptRecordError: its origin is not what `keep` writes.
     """
-    if event.origin is None:
-        return None
-    try:
-        record = json.loads(event.origin)
-    except (ValueError, RecursionError):
-        return None  # of another guest
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
+    record = read_origin(FORMAT, event)
+    if record is None:
         return None
     item, of = record.get("item"), record.get("of")
     if not isinstance(item, dict) or not (of is None or isinstance(of, int)):
@@ -146,19 +137,6 @@ def text_of(value: object) -> str:
     said = _prose({name: part for name, part in value.items() if name not in _NO_PROSE})
     label = f"[{value['type']}]"
     return f"{label} {json.dumps(said, ensure_ascii=True)}" if said else label
-
-
-def storable(text: str) -> str:
-    """Return a text with lone surrogates as escapes, which no event can hold; the origin has it as it stood."""
-    return text if _encodes(text) else text.encode("utf-8", "backslashreplace").decode()
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _prose(value: object) -> object:

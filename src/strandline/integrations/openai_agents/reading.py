@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from strandline import Context, EventKind, PartKind, SourceEvent, Workflow
+from strandline import Context, EventKind, PartKind, Workflow
+from strandline.integrations.newest import newest_events
 from strandline.integrations.openai_agents.items import Item, call_id_of, is_output, kept, text_of, to_item
-from strandline.limits import SESSION_PAGE_EVENTS
 
 _CONVERSATION = {EventKind.MESSAGE, EventKind.TOOL_CALL, EventKind.TOOL_RESULT}
-_ENDS = {
-    EventKind.LIFT_CONSTRAINT: EventKind.CONSTRAINT,
-    EventKind.RESOLVE: EventKind.ISSUE,
-    EventKind.RELEASE_ARTIFACT: EventKind.ARTIFACT,
-}
-_STATED = {EventKind.CONSTRAINT, EventKind.ISSUE, EventKind.ARTIFACT, EventKind.DECISION, EventKind.FAILED_ATTEMPT}
-_STATED_TOO = {EventKind.NOTE, EventKind.RESOLVE, EventKind.RELEASE_ARTIFACT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +38,6 @@ def newest_items(workflow: Workflow) -> Iterator[Placed]:
         item = to_item(event) if own is None else own.item
         if item is not None:
             yield Placed(event.seq, item, own is not None or event.kind in _CONVERSATION)
-
-
-def newest_events(workflow: Workflow) -> Iterator[SourceEvent]:
-    """Yield all events, also abandoned ones, the newest first."""
-    last = workflow.basis().revision
-    while last > 0:
-        first = max(1, last - SESSION_PAGE_EVENTS + 1)
-        yield from reversed(workflow.events(first, last))
-        last = first - 1
 
 
 def context_items(context: Context) -> list[Item]:
@@ -89,34 +73,3 @@ def _without_orphans(items: Sequence[Item]) -> list[Item]:
             item = {"role": "user", "content": f"[result of the earlier call {call_id}] {text_of(item.get('output'))}"}
         whole.append(item)
     return whole
-
-
-def last_live(workflow: Workflow, before: int) -> int:
-    """Return the last live event before an event; 0: there is none."""
-    return next((e.seq for e in newest_events(workflow) if e.seq < before and not e.abandoned), 0)
-
-
-def facts_from(workflow: Workflow, seq: int) -> list[int]:
-    """Return the events from `seq` on that a program stated beside the conversation and that still hold.
-
-    Approvals and pins are not among them: they rest on what is left behind, and are given anew.
-    """
-    behind = [event for event in _until(workflow, seq) if not event.abandoned and kept(event) is None]
-    stated: list[SourceEvent] = []
-    for event in reversed(behind):
-        opener = _ENDS.get(event.kind)
-        open_here = [e for e in stated if e.kind is opener and e.subject == event.subject]
-        if event.kind is EventKind.CONSTRAINT or event.kind is EventKind.ISSUE:
-            stated = [e for e in stated if (e.kind, e.subject) != (event.kind, event.subject)]
-        if open_here:
-            stated = [e for e in stated if e not in open_here]
-        elif event.kind in _STATED or event.kind in _STATED_TOO:
-            stated.append(event)
-    return [event.seq for event in stated]
-
-
-def _until(workflow: Workflow, seq: int) -> Iterator[SourceEvent]:
-    for event in newest_events(workflow):
-        if event.seq < seq:
-            return
-        yield event

@@ -14,20 +14,17 @@ from uuid import uuid4
 
 from strandline import EventKind, InvalidInputError, NewEvent, OutcomeUnknownError, StaleRevisionError, Workflow
 from strandline.integrations.agent_memory import AgentMemory
+from strandline.integrations.newest import facts_from, last_live
 from strandline.integrations.openai_agents.items import (
     Item,
     as_answer_of_nothing,
     as_mark,
     call_id_of,
     is_output,
+    kept,
     to_event,
 )
-from strandline.integrations.openai_agents.reading import (
-    context_items,
-    facts_from,
-    last_live,
-    newest_items,
-)
+from strandline.integrations.openai_agents.reading import context_items, newest_items
 from strandline.limits import SESSION_ROUNDS_MAX
 
 _BY = "openai-agents session"
@@ -210,7 +207,8 @@ class StrandlineSession:
 
     def _leave(self, seq: int, revision: int, why: str) -> bool:
         """Go back to before an event, in one transaction; False: somebody appended since `revision`."""
-        to, facts = last_live(self.workflow, seq), facts_from(self.workflow, seq)
+        to = last_live(self.workflow, seq)
+        facts = facts_from(self.workflow, seq, lambda event: kept(event) is not None)
         try:
             self.workflow.rewind(to, keep=facts, expected_revision=revision, by=self._actor or _BY, why=why)
         except StaleRevisionError:

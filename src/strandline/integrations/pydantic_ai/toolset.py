@@ -1,0 +1,67 @@
+"""Tools of Pydantic AI as effects: a call that the log holds already is not run again (I18, C23)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry
+from pydantic_ai.tools import AgentDepsT, RunContext
+from pydantic_ai.toolsets import ToolsetTool, WrapperToolset
+from pydantic_core import to_jsonable_python
+
+from strandline import EffectFailedError, EffectUnknownError, InvalidInputError, Workflow
+from strandline.client.tools import ToolProbe, ToolText
+
+_NOT_RUN = (ApprovalRequired, CallDeferred, ModelRetry)
+
+
+@dataclass
+class EffectToolset(WrapperToolset[AgentDepsT]):
+    """A toolset whose calls run once for each call id, but for those that only read.
+
+    The intent is in the log before a tool runs, its result after it. What raises EffectFailedError, or asks the model
+    to try again, did not happen; after any other exception the outcome is unknown, a case is open, and the run ends
+    with the exception.
+    """
+
+    workflow: Workflow = field(kw_only=True)
+    reads: frozenset[str] = field(default=frozenset(), kw_only=True)
+    probes: Mapping[str, ToolProbe] = field(default_factory=dict, kw_only=True)
+    subjects: Mapping[str, ToolText] = field(default_factory=dict, kw_only=True)
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]
+    ) -> Any:  # noqa: ANN401  what a tool returns
+        """Call a tool, or give the recorded result of the call: as JSON, and of a ToolReturn its return value."""
+        if name in self.reads:
+            return await super().call_tool(name, tool_args, ctx, tool)
+        if ctx.tool_call_id is None:
+            raise InvalidInputError(f"the call of {name!r} has no id, by which it could be known again; nothing ran")
+        ran: list[Any] = []
+        refused: list[Exception] = []
+
+        async def run(**_: object) -> object:
+            try:
+                value = await self.wrapped.call_tool(name, tool_args, ctx, tool)
+            except _NOT_RUN as error:
+                refused.append(error)
+                raise EffectFailedError(f"{type(error).__name__}: {error}") from error
+            ran.append(value)
+            return to_jsonable_python(getattr(value, "return_value", value), bytes_mode="base64", fallback=str)
+
+        toolset = self.workflow.toolset(
+            {name: run},
+            probes={name: self.probes[name]} if name in self.probes else None,
+            subjects={name: self.subjects[name]} if name in self.subjects else None,
+        )
+        try:
+            recorded = await toolset.acall(ctx.tool_call_id, name, to_jsonable_python(tool_args, fallback=str))
+        except EffectFailedError as error:
+            if refused:
+                raise refused[0] from None
+            return f"This call did not happen: {error.message}"
+        except EffectUnknownError as error:
+            return f"The outcome of this call is not known, and it was not run again: {error.message}"
+        return ran[0] if ran else recorded
