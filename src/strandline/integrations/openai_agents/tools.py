@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from strandline import EffectFailedError, EffectUnknownError, StrandlineError, Workflow
-from strandline.integrations.needs_extra import needs_extra
+from strandline.integrations.extra import needs_extra
 
 if TYPE_CHECKING:
     from agents import FunctionTool
@@ -40,7 +40,7 @@ def effect_tool(
     Raises:
         InvalidInputError: the extra `openai-agents` is not installed.
     """
-    with needs_extra("openai-agents"):
+    with needs_extra("effect_tool", "openai-agents"):
         from agents import ModelBehaviorError, function_tool
 
     def decorate(function: Function) -> FunctionTool:

@@ -5,9 +5,9 @@
 It needs the extra `pydantic-ai`.
 """
 
-from strandline.integrations.needs_extra import needs_extra
+from strandline.integrations.extra import needs_extra
 
-with needs_extra("pydantic-ai"):
+with needs_extra("the Pydantic AI integration", "pydantic-ai"):
     from strandline.integrations.pydantic_ai.capability import StrandlineMemory
     from strandline.integrations.pydantic_ai.conversations import StrandlineConversationStore
     from strandline.integrations.pydantic_ai.toolset import EffectToolset
