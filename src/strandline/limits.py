@@ -278,3 +278,17 @@ READERS_MAX: Final = 256  # of one workflow
 HOLDS_MAX: Final = 256  # that stand in one workflow, or one tenant
 RETENTION_RULES_MAX: Final = 256  # of one tenant
 FAMILY_MAX: Final = 1_000  # workflows that forks make of one: an erasure locks each
+
+# Hooks of Claude Code
+HOOK_INPUT_BYTES_MAX: Final = 64 * 1024 * 1024  # of what it says to one: a summary, or the input of a tool
+HOOK_CONTEXT_CHARS_MAX: Final = 10_000  # of what one says to the model; what is longer is shown in part
+HOOK_TIMEOUT_S: Final = {
+    "PreCompact": 120,  # the whole of a session may be new to the log
+    "PostCompact": 60,
+    "SessionStart": 60,
+    "UserPromptSubmit": 30,
+    "Stop": 30,
+    "PreToolUse": 30,
+}
+SETTINGS_BACKUPS_MAX: Final = 99  # of one settings.json
+FOREIGN_DROPPED_KEPT_MAX: Final = 100_000  # references in the manifest that is kept of a summary of Claude Code

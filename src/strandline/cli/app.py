@@ -15,6 +15,7 @@ from strandline.cli.bench import app as bench
 from strandline.cli.cases import cases, reconcile
 from strandline.cli.check import check
 from strandline.cli.checkpoint import checkpoint
+from strandline.cli.claude_code import app as claude_code
 from strandline.cli.command import FILE_STEM, ONLY_WORKFLOW, command
 from strandline.cli.compact import compact
 from strandline.cli.compare import compare
@@ -134,6 +135,7 @@ app.add_typer(rules, name="retention")
 app.add_typer(holds, name="hold")
 app.add_typer(readers, name="reader")
 app.add_typer(views, name="view")
+app.add_typer(claude_code, name="claude-code")
 app.command("refs")(refs)
 app.command("check")(check)
 app.command("verify")(command(verify, "all of the store", ("view", "refs_config")))
