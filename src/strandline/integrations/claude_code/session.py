@@ -13,7 +13,9 @@ from strandline.limits import FOREIGN_DROPPED_KEPT_MAX
 ACTOR: Final = "claude-code"
 CHECKPOINTS: Final = "claude-code"  # of a session before a compaction
 SUMMARIES: Final = "claude-code-summary"  # and of what the summary did: judgement and manifest
-_SUMMARY_MARK: Final = b'"isCompactSummary":true'
+_SUMMARY: Final = b'"isCompactSummary":true'
+_BOUNDARY: Final = b'"compact_boundary"'
+_BEFORE_BYTES: Final = 16 * 1024  # in which a boundary stands whole
 
 
 @dataclass(slots=True)
@@ -37,7 +39,7 @@ class Session:
             return None
         report = self.workflow.import_transcript(file, live=True, salvage=True)
         for left in report.left_out:
-            what = "the summary of a compaction" if _holds_summary(file, left.byte, left.size_bytes) else "a record"
+            what = "the summary of a compaction" if _is_summary(file, left.byte, left.size_bytes) else "a record"
             self.notes.append(
                 f"line {left.line} (byte {left.byte}) of {file} is damaged: {left.reason}. It is {what}; every other "
                 f"record is in the log of {self.workflow.name!r} ({report.revision} events), with a note in its place"
@@ -76,10 +78,12 @@ def told(reasons: object) -> str:
     return f"the summary that Claude Code made is not true to the log: {listed}"
 
 
-def _holds_summary(file: Path, byte: int, size_bytes: int) -> bool:
+def _is_summary(file: Path, byte: int, size_bytes: int) -> bool:
+    """Tell whether a damaged line was the summary of a compaction: it says so, or it stands behind a boundary."""
     with file.open("rb") as lines:
-        lines.seek(byte)
-        return _SUMMARY_MARK in lines.read(size_bytes).replace(b" ", b"")
+        lines.seek(max(0, byte - _BEFORE_BYTES))
+        before, line = lines.read(min(byte, _BEFORE_BYTES)), lines.read(size_bytes)
+    return _SUMMARY in line.replace(b" ", b"") or _BOUNDARY in before.rstrip(b"\n").rpartition(b"\n")[2]
 
 
 def _kept(payload: Payload, judgement: ForeignJudgement) -> dict[str, object]:
