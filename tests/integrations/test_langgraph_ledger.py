@@ -20,6 +20,7 @@ from strandline import (
     EffectFailedError,
     EffectNeverHappened,
     EffectUnknownError,
+    InvalidInputError,
     approved,
 )
 from strandline.integrations.langgraph import StrandlineMiddleware
@@ -264,3 +265,99 @@ def test_parallel_calls_each_run_once(tenant: Any, outside: Outside, invoke: Any
     assert sorted(outside.runs) == sorted(f"b{n}" for n in range(12))
     assert len(results(state)) == 12
     assert len(tenant.workflow("t").effects()) == 12
+
+
+ASKED: Any = {**GUARDED, "asks": {"create_bucket"}}
+
+
+def waiting(state: dict[str, Any]) -> list[Any]:
+    return [waits.value for waits in state["__interrupt__"]]
+
+
+def test_a_person_is_asked_and_the_answer_is_a_fact(tenant: Any, outside: Outside, invoke: Any) -> None:
+    graph = agent(tenant, answers(call("c1", "create_bucket", name="logs"), "Done."), [outside.tool()], **ASKED)
+    question = waiting(invoke(graph, ask()))[0]
+    assert (question["type"], question["tool_call_id"], question["name"]) == ("tool_approval", "c1", "create_bucket")
+    assert question["args"] == {"name": "logs"}
+    assert "'buckets' is not approved" in question["description"]
+    assert outside.runs == []
+    assert tenant.workflow("t").effects() == []
+    state = invoke(graph, Command(resume={"type": "approve", "by": "ann"}))
+    assert results(state) == [("bucket-logs-1", "success")]
+    granted = [event for event in tenant.workflow("t").events() if event.kind == "approval"]
+    assert [event.text for event in granted] == ["ann approved the call c1 of create_bucket"]
+
+
+def test_a_person_may_refuse(tenant: Any, outside: Outside, invoke: Any) -> None:
+    graph = agent(tenant, answers(call("c1", "create_bucket", name="logs"), "Done."), [outside.tool()], **ASKED)
+    invoke(graph, ask())
+    state = invoke(graph, Command(resume={"type": "reject", "by": "ann", "message": "Not today."}))
+    content, status = results(state)[0]
+    assert "ann refused the call c1 of create_bucket: Not today." in content
+    assert (status, outside.runs) == ("error", [])
+    assert [event.actor for event in tenant.workflow("t").events() if event.kind == "decision"] == ["ann"]
+
+
+def test_an_approval_is_for_one_call(tenant: Any, outside: Outside, invoke: Any) -> None:
+    script = answers(call("c1", "create_bucket", name="a"), call("c2", "create_bucket", name="b"), "Done.")
+    graph = agent(tenant, script, [outside.tool()], **ASKED)
+    invoke(graph, ask())
+    state = invoke(graph, Command(resume={"type": "approve", "by": "ann"}))
+    assert waiting(state)[0]["tool_call_id"] == "c2"
+    assert outside.runs == ["a"]
+
+
+def test_calls_that_wait_together_are_answered_each_by_itself(tenant: Any, outside: Outside, invoke: Any) -> None:
+    calls = [{"id": f"c{n}", "name": "create_bucket", "args": {"name": f"b{n}"}} for n in range(3)]
+    graph = agent(tenant, answers(AIMessage("", tool_calls=calls), "Done."), [outside.tool()], **ASKED)
+    waits = invoke(graph, ask())["__interrupt__"]
+    kinds = {"c0": "approve", "c1": "reject", "c2": "approve"}
+    resume = {one.id: {"type": kinds[one.value["tool_call_id"]], "by": "ann"} for one in waits}
+    state = invoke(graph, Command(resume=resume))
+    assert sorted(outside.runs) == ["b0", "b2"]
+    assert sorted(status for _, status in results(state)) == ["error", "success", "success"]
+
+
+def test_the_agent_approves_nothing_itself(tenant: Any, outside: Outside, invoke: Any) -> None:
+    graph = agent(tenant, answers(call("c1", "create_bucket", name="logs"), "Done."), [outside.tool()], **ASKED)
+    invoke(graph, ask())
+    state = invoke(graph, Command(resume={"type": "approve", "by": "agent"}))
+    assert results(state)[0][1] == "error"
+    assert outside.runs == []
+
+
+@pytest.mark.parametrize(
+    "answer", ["yes", {"type": "approve"}, {"type": "approve", "by": " "}, {"type": "go", "by": "a"}]
+)
+def test_an_answer_by_nobody_is_refused(tenant: Any, outside: Outside, answer: Any) -> None:
+    graph = agent(tenant, answers(call("c1", "create_bucket", name="logs"), "Done."), [outside.tool()], **ASKED)
+    graph.invoke(ask(), THREAD)
+    with pytest.raises(InvalidInputError, match="by whom"):
+        graph.invoke(Command(resume=answer), THREAD)
+    assert outside.runs == []
+    assert not [event for event in tenant.workflow("t").events() if event.kind == "approval"]
+
+
+def test_who_is_asked_for_what_no_approval_could_give_is_refused(tenant: Any) -> None:
+    with pytest.raises(InvalidInputError, match="needs no approval"):
+        StrandlineMiddleware(tenant, guards={"x": [strandline.resolved("scope")]}, asks={"x"})
+
+
+def test_langchains_own_approvals_work_beside_it(tenant: Any, outside: Outside, invoke: Any) -> None:
+    """A refusal of `HumanInTheLoopMiddleware` is in the log; its tool never came to the ledger."""
+    from langchain.agents.middleware import HumanInTheLoopMiddleware
+
+    script = answers(call("c1", "create_bucket", name="a"), call("c2", "create_bucket", name="b"), "Done.", "Bye.")
+    graph = create_agent(
+        ScriptedModel(script=script),
+        [outside.tool()],
+        middleware=[StrandlineMiddleware(tenant), HumanInTheLoopMiddleware({"create_bucket": True})],
+        checkpointer=InMemorySaver(),
+    )
+    invoke(graph, ask())
+    invoke(graph, Command(resume={"decisions": [{"type": "reject", "message": "No."}]}))
+    edited = {"type": "edit", "edited_action": {"name": "create_bucket", "args": {"name": "c"}}}
+    invoke(graph, Command(resume={"decisions": [edited]}))
+    assert outside.runs == ["c"]
+    told = [(event.call_id, event.is_error) for event in tenant.workflow("t").events() if event.kind == "tool_result"]
+    assert told == [("c1", True), ("c2", False)]

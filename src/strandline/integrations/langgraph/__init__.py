@@ -8,14 +8,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from strandline.integrations.langgraph.extra import needs_extra
+from strandline.integrations.extra import needs_extra
 
 if TYPE_CHECKING:
     from strandline.integrations.langgraph.middleware import StrandlineMiddleware
+    from strandline.integrations.langgraph.node import compaction_node, tool_ledger
 
-__all__ = ["StrandlineMiddleware"]
+__all__ = ["StrandlineMiddleware", "compaction_node", "tool_ledger"]
 
-_ROOMS = {"StrandlineMiddleware": "middleware"}
+_ROOMS = {"StrandlineMiddleware": "middleware", "compaction_node": "node", "tool_ledger": "node"}
 
 
 def __getattr__(name: str) -> object:
@@ -27,6 +28,6 @@ def __getattr__(name: str) -> object:
     room = _ROOMS.get(name)
     if room is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with needs_extra():
+    with needs_extra("the LangGraph integration", "langgraph"):
         module = importlib.import_module(f"{__name__}.{room}")
     return getattr(module, name)

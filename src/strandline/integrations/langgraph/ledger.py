@@ -34,6 +34,7 @@ from strandline import (
     Permit,
     Workflow,
 )
+from strandline.integrations.langgraph.asking import ask, for_this_call, times_to_ask
 from strandline.integrations.langgraph.messages import LEDGER_MARK, storable_text
 
 Answer = ToolMessage | Command[Any] | list[ToolMessage | Command[Any]]
@@ -58,6 +59,7 @@ class ToolLedger:
         probes: of some tools: tell, of the arguments, whether a call happened whose outcome is unknown.
         subjects: of some tools: what it is done to, of the arguments; two calls with one subject ask for the same.
         guards: of some tools: what must hold, so that they may run.
+        asks: the guarded tools for which a person is asked, where an approval is missing.
         refusals: "tell": the model reads why a call was refused; "raise": the run ends with the error.
     """
 
@@ -66,13 +68,18 @@ class ToolLedger:
     probes: Mapping[str, ToolProbe] = field(default_factory=dict)
     subjects: Mapping[str, ToolSubject] = field(default_factory=dict)
     guards: Mapping[str, Sequence[ActionNeed]] = field(default_factory=dict)
+    asks: Collection[str] = ()
     refusals: str = TELL
 
     def __post_init__(self) -> None:
         if self.refusals not in (TELL, RAISE):
             raise InvalidInputError(f'refusals is "{TELL}" or "{RAISE}", not {self.refusals!r}')
-        if isinstance(self.reads, str):
-            raise InvalidInputError(f"reads is a collection of names, not the name {self.reads!r}")
+        for name, given in (("reads", self.reads), ("asks", self.asks)):
+            if isinstance(given, str):
+                raise InvalidInputError(f"{name} is a collection of names, not the name {given!r}")
+        for name in self.asks:
+            if not times_to_ask(self.guards.get(name, ())):
+                raise InvalidInputError(f"asks names {name!r}, whose guard needs no approval that a person could give")
         for name in self.reads:
             if name in self.guards or name in self.probes:
                 raise InvalidInputError(f"the tool {name!r} only reads, and has a guard or a probe, which nothing asks")
@@ -139,21 +146,21 @@ class ToolLedger:
 
     def _permit(self, workflow: Workflow, attempt: _Attempt, basis: Basis | None) -> Permit | None:
         """Ask whether a tool may run. None: nothing guards it; or it was asked for before, and the ledger knows."""
-        needs = self.guards.get(attempt.tool)
+        needs, asked = self.guards.get(attempt.tool), 0
         if needs is None:
             return None
-        try:
-            return workflow.guard(attempt.tool, needs, by=self.agent, basis=basis)
-        except ActionDeniedError:
+        if attempt.tool in self.asks:
+            needs = for_this_call(needs, attempt.call)
+        while True:
             try:
-                workflow.effect_args(attempt.key)
-            except InvalidInputError:
-                known = False
-            else:
-                known = True  # its own permit may have used the approval up
-            if not known:
-                raise
-            return None
+                return workflow.guard(attempt.tool, needs, by=self.agent, basis=basis)
+            except ActionDeniedError as denied:
+                if _is_known(workflow, attempt.key):  # its own permit may have used the approval up
+                    return None
+                if attempt.tool not in self.asks or asked == times_to_ask(needs):
+                    raise
+                ask(workflow, attempt.call, needs, denied)
+                asked += 1
 
     def _asked(self, attempt: _Attempt, permit: Permit | None, basis: Basis | None) -> dict[str, Any]:
         """Return the arguments of `effect`."""
@@ -179,6 +186,15 @@ class ToolLedger:
             return attempt.message(str(refused), status="error", recorded=True)
         reasons = "; ".join(refused.reasons) or refused.message
         return attempt.message(f"{attempt.tool} was not permitted, and did not run: {reasons}", status="error")
+
+
+def _is_known(workflow: Workflow, key: str) -> bool:
+    """Tell whether the ledger holds an effect of this key."""
+    try:
+        workflow.effect_args(key)
+    except InvalidInputError:
+        return False
+    return True
 
 
 def _probe(probe: ToolProbe, arguments: Arguments) -> Callable[[], object]:

@@ -66,6 +66,7 @@ class StrandlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         probes: Mapping[str, ToolProbe] | None = None,
         subjects: Mapping[str, ToolSubject] | None = None,
         guards: Mapping[str, Sequence[ActionNeed]] | None = None,
+        asks: Collection[str] = (),
         refusals: str = TELL,
         restore: str = STRICT,
         trim_state: bool = False,
@@ -87,6 +88,8 @@ class StrandlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             reads: the tools that change nothing outside: they run each time that the graph calls them.
             probes, subjects: of some other tools, as of `Workflow.toolset`.
             guards: what must hold, so that some tools may run (I20).
+            asks: the guarded tools for which a person is asked where an approval is missing: the graph is interrupted,
+                and resumed with `{"type": "approve" or "reject", "by": who}`.
             refusals: "tell": the model reads why a tool was refused; "raise": the run ends with the error.
             restore: "strict": a run that goes back to an earlier checkpoint is refused; "rewind": the log goes back,
                 too, on a branch of its own.
@@ -105,6 +108,7 @@ class StrandlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             probes=probes or {},
             subjects=subjects or {},
             guards=guards or {},
+            asks=asks,
             refusals=refusals,
         )
         self.turns = Turns(
