@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from strandline import (
     tool_call,
     tool_result,
 )
+from strandline.limits import RECORD_PAGE_EVENTS
 from strandline.model.event import Envelope
 
 KEY_PREFIX: Final = "langgraph:"
@@ -179,12 +180,14 @@ def to_langchain(context: Context, messages: Sequence[BaseMessage]) -> Rendered:
         context: what the model is to see.
         messages: the state's.
     """
-    turns = _turns(messages)
+    events = [part.event for part in context.parts if part.event is not None]
+    start = _start(messages, {name for event in events if (name := _name_of(event)) is not None})
+    turns = _turns(messages[start:])
     of_seq: dict[int, _Turn] = {}
-    for part in context.parts:
-        if part.event is not None and (turn := _turn_of(part.event, turns)) is not None:
-            _note_seq(turn, part.event)
-            of_seq[part.event.seq] = turn
+    for event in events:
+        if (turn := turns.get(_name_of(event) or "")) is not None:
+            _note_seq(turn, event)
+            of_seq[event.seq] = turn
     shown: list[BaseMessage] = []
     for slot in _slots(context.parts, of_seq):
         if isinstance(slot, _Turn):
@@ -192,8 +195,29 @@ def to_langchain(context: Context, messages: Sequence[BaseMessage]) -> Rendered:
         else:
             shown += convert_to_messages(replace(context, parts=tuple(slot)).messages("openai"))
     in_tail = {id(turn.messages[0]) for turn in of_seq.values()}
-    cut = next((index for index, said in enumerate(messages) if id(said) in in_tail), 0)
+    cut = next((index for index in range(start, len(messages)) if id(messages[index]) in in_tail), 0)
     return Rendered(messages=shown, before_tail=list(messages[:cut]))
+
+
+def _start(messages: Sequence[BaseMessage], wanted: Collection[str]) -> int:
+    """Return the index of the first message that a tail may show: the cost of a turn follows its context, not the
+    state. The tail is of the newest: behind a page of others nothing is looked for, and is shown as the log has it.
+    """
+    start, missed = len(messages), 0
+    for index in range(len(messages) - 1, -1, -1):
+        if not wanted.isdisjoint(_names(messages[index])):
+            start, missed = index, 0
+        elif (missed := missed + 1) > RECORD_PAGE_EVENTS:
+            break
+    return start
+
+
+def _names(said: BaseMessage) -> list[str]:
+    """Return the names under which what a message says may stand in the log."""
+    if isinstance(said, ToolMessage):
+        return [_call_name(said.tool_call_id)]
+    calls = said.tool_calls if isinstance(said, AIMessage) else []
+    return [said.id or "", *(_call_name(call["id"] or "") for call in calls)]
 
 
 def _turns(messages: Sequence[BaseMessage]) -> dict[str, _Turn]:
@@ -204,9 +228,7 @@ def _turns(messages: Sequence[BaseMessage]) -> dict[str, _Turn]:
             if (asked := turns.get(_call_name(said.tool_call_id))) is not None:
                 asked.messages.append(said)
             continue
-        turn = turns[said.id or ""] = _Turn([said])
-        if isinstance(said, AIMessage):
-            turns |= {_call_name(call["id"] or ""): turn for call in said.tool_calls}
+        turns |= dict.fromkeys(_names(said), _Turn([said]))
     return turns
 
 
@@ -214,12 +236,11 @@ def _call_name(call_id: str) -> str:
     return f"call {call_id.partition('#')[0]}"  # the ledger numbers the attempts behind the first
 
 
-def _turn_of(event: SourceEvent, turns: Mapping[str, _Turn]) -> _Turn | None:
-    if event.late:
-        return None
+def _name_of(event: SourceEvent) -> str | None:
+    """Return the name of the message of a state that an event stands for; None: it stands for none."""
     if event.kind in (EventKind.TOOL_CALL, EventKind.TOOL_RESULT):
-        return turns.get(_call_name(event.call_id or ""))
-    return turns.get(event.message_id or "")
+        return None if event.late else _call_name(event.call_id or "")
+    return event.message_id
 
 
 def _note_seq(turn: _Turn, event: SourceEvent) -> None:
