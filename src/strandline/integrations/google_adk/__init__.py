@@ -7,9 +7,9 @@
 They need the extra `google-adk`.
 """
 
-from strandline.integrations.needs_extra import needs_extra
+from strandline.integrations.extra import needs_extra
 
-with needs_extra("google-adk"):
+with needs_extra("the Google ADK integration", "google-adk"):
     from strandline.integrations.google_adk.effects import StrandlineEffects
     from strandline.integrations.google_adk.sessions import StrandlineSessionService
     from strandline.integrations.google_adk.summarizer import StrandlineSummarizer
