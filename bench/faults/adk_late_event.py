@@ -20,7 +20,9 @@ from google.adk.runners import Runner
 from google.adk.sessions import BaseSessionService, InMemorySessionService
 from google.genai import types
 
+import strandline
 from bench.faults.shown import Shown
+from strandline.integrations.google_adk import StrandlineSessionService, StrandlineSummarizer
 
 PACKAGE = "google-adk"
 WHO = {"user_id": "ann", "session_id": "release-42"}
@@ -29,6 +31,12 @@ REVOKED = "The approval to publish is revoked."
 
 def stock(folder: Path) -> Shown:
     return asyncio.run(late(InMemorySessionService(), Telling()))
+
+
+def ours(folder: Path) -> Shown:
+    with strandline.open(folder / "agent.db") as db:
+        sessions = StrandlineSessionService(db.tenant("acme"))
+        return asyncio.run(late(sessions, StrandlineSummarizer(sessions)))
 
 
 async def late(service: BaseSessionService, summarizer: BaseEventsSummarizer) -> Shown:

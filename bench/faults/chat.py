@@ -11,6 +11,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
+FILLER = "It was looked at, and all was well. " * 20
+
 
 class ScriptedChat(BaseChatModel):
     """Gives its answers in turn, the last one again and again."""
@@ -48,8 +50,8 @@ def answered(call_id: str, text: str) -> ToolMessage:
 
 
 def turns(count: int) -> list[BaseMessage]:
-    """Return that many exchanges of a question and an answer."""
-    pairs = ((HumanMessage(f"Question {n}?"), AIMessage(f"Answer {n}.")) for n in range(count))
+    """Return that many exchanges of a question and an answer, the answers long enough to be summarized."""
+    pairs = ((HumanMessage(f"Question {n}?"), AIMessage(f"Answer {n}. {FILLER}")) for n in range(count))
     return [message for pair in pairs for message in pair]
 
 

@@ -27,8 +27,8 @@ def answering(saver: BaseCheckpointSaver, meanwhile: Callable[[], object] = lamb
 
 
 def say(graph: CompiledStateGraph, text: str) -> None:
-    """Run a turn that begins with a message."""
-    graph.invoke({"messages": [HumanMessage(text)]}, THREAD)
+    """Run a turn that begins with a message; each step is saved before the next begins."""
+    graph.invoke({"messages": [HumanMessage(text)]}, THREAD, durability="sync")
 
 
 def texts(graph: CompiledStateGraph) -> list[str]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from agents import SQLiteSession
+from agents import Session, SQLiteSession
 
-from bench.faults.shown import Shown
+import strandline
+from bench.faults.shown import Shown, told
+from strandline.integrations.openai_agents import StrandlineSession
 
 PACKAGE = "openai-agents"
-ITEMS = [
+ITEMS: list[Mapping[str, object]] = [
     {"role": "user", "content": "Prepare the release."},
     {"role": "user", "content": "Never publish without the security review."},
     {"role": "assistant", "content": "It is prepared."},
@@ -21,13 +24,21 @@ ITEMS = [
 
 def stock(folder: Path) -> Shown:
     path = folder / "agent.db"
+    return torn(SQLiteSession("release-42", path), path, "agent_messages", "message_data")
 
-    async def run() -> list[object]:
-        session = SQLiteSession("release-42", path)
-        await session.add_items(ITEMS)
-        with closing(sqlite3.connect(path)) as connection, connection:
-            connection.execute("UPDATE agent_messages SET message_data = substr(message_data, 1, 30) WHERE id = 2")
-        return list(await session.get_items())
 
-    items = asyncio.run(run())
-    return Shown(held=items == ITEMS, said=f"{len(items)} of {len(ITEMS)} items are read, without an error")
+def ours(folder: Path) -> Shown:
+    path = folder / "agent.db"
+    with strandline.open(path) as db:
+        return torn(StrandlineSession(db.tenant("acme").workflow("release-42")), path, "event", "body")
+
+
+def torn(session: Session, path: Path, table: str, column: str) -> Shown:
+    asyncio.run(session.add_items(ITEMS))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DROP TRIGGER IF EXISTS event_is_never_changed")  # a torn page asks no trigger
+        connection.execute(f"UPDATE {table} SET {column} = substr({column}, 1, 30) WHERE rowid = 2")  # noqa: S608
+    read: list[object] = []
+    reader_is_told = told(lambda: read.extend(asyncio.run(session.get_items())))
+    said = f"items stored: {len(ITEMS)}; read: {len(read)}; the reader is told: {reader_is_told}"
+    return Shown(held=read == ITEMS or reader_is_told != "nothing", said=said)

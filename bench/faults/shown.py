@@ -65,13 +65,16 @@ def fault(name: str) -> Fault:
     return Fault(name=name, what=what, package=module.PACKAGE, stock=module.stock, ours=getattr(module, "ours", None))
 
 
-def killed(program: Callable[..., None], *arguments: object) -> None:
-    """Run a program in a process of its own, which must end by `kill -9`."""
-    process = multiprocessing.get_context("spawn").Process(target=program, args=arguments)
+def killed(program: Callable[..., None], *arguments: object) -> bool:
+    """Run a program in a process of its own; tell whether it ended by `kill -9`, or else well."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([program.__module__])
+    process = context.Process(target=program, args=arguments)
     process.start()
     process.join()
-    if process.exitcode != -signal.SIGKILL:
-        raise RuntimeError(f"{program.__module__}.{program.__name__} ended with {process.exitcode}, not by kill -9")
+    if process.exitcode not in (0, -signal.SIGKILL):
+        raise RuntimeError(f"{program.__module__}.{program.__name__} ended with {process.exitcode}")
+    return process.exitcode != 0
 
 
 def die() -> None:
