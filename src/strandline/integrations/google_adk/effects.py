@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 class StrandlineEffects(BasePlugin):
     """A plugin that runs tools as effects. ADK itself runs a tool again when it resumes an invocation.
 
-    The intent is in the log before the tool runs, the result after it; the id of the call is the effect's key. The
-    model is told of a call whose outcome nobody knows; a case is open then, and it does not run again.
     The intent is in the log before the tool runs, the result after it; the id of the call is the effect's key. Where
     nobody knows whether a call happened, the model is told so, a case is open, and it does not run again.
     """

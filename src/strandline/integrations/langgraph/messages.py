@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -199,7 +200,7 @@ def to_langchain(context: Context, messages: Sequence[BaseMessage]) -> Rendered:
     return Rendered(messages=shown, before_tail=list(messages[:cut]))
 
 
-def _start(messages: Sequence[BaseMessage], wanted: Collection[str]) -> int:
+def _start(messages: Sequence[BaseMessage], wanted: AbstractSet[str]) -> int:
     """Return the index of the first message that a tail may show: the cost of a turn follows its context, not the
     state. The tail is of the newest: behind a page of others nothing is looked for, and is shown as the log has it.
     """

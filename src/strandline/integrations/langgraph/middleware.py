@@ -96,12 +96,10 @@ class StrandlineMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             trim_state: remove from the state what a summary covers; the log holds it.
             name: of the middleware: "SummarizationMiddleware" takes the place of that of deepagents.
 
-        Raises:
-            InvalidInputError: an argument that can't be.
+        Raises InvalidInputError: an argument that can't be.
         """
         super().__init__()
-        self._name = name
-        self._trims = trim_state
+        self._name, self._trims = name, trim_state
         self.ledger = ToolLedger(
             agent=agent,
             reads=reads,
