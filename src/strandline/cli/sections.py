@@ -24,7 +24,7 @@ SECTIONS: Final = {
     ),
     "Keep and erase": ("erase", "retain", "retention", "hold", "reader"),
     "Operate": ("verify", "doctor", "metrics", "backup", "copy", "migrate"),
-    "Connect": ("mcp",),
+    "Connect": ("mcp", "claude-code"),
     "Try out": ("drill", "bench"),
 }
 OTHERS: Final = "Others"
