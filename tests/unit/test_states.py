@@ -241,8 +241,9 @@ class TestWhoIsLateIsRefused:
         with pytest.raises(StateConflictError):
             states.write("s2", [write("t", 0)])
         assert states.load("s2") is None
-        states.save("anew", {"a": one("x")}, seen=states.load().seen if states.load() else None)
+        states.save("anew", {"a": one("x")}, seen=0)
         assert states.load().state_id == "anew"
+        self.refused(states, "moved", "anew too", {}, seen=0)
 
 
 class TestWrites:

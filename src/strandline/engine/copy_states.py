@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 
 from strandline.codec import encode_varints
 from strandline.engine.environment import Environment
 from strandline.engine.load_state import check_lines_whole, check_states_whole
 from strandline.engine.save_state import put_state
-from strandline.engine.state_values import PART, nodes_in
+from strandline.engine.state_values import PART, add_nodes, nodes_in
 from strandline.engine.watching import watched
 from strandline.errors import InvalidInputError
+from strandline.limits import COPY_PAGE_ROWS
 from strandline.model.ids import check_workflow
-from strandline.model.state import HeldValue, StateRow
+from strandline.model.state import HeldValue, StateNode, StateRow
 from strandline.ports import Transaction
 
 
@@ -45,15 +47,16 @@ def _copy_nodes(source: Transaction, tx: Transaction) -> dict[int, int]:
     A block is numbered after all that it holds, so that comes first.
     """
     numbers: dict[int, int] = {}
-    for node in source.nodes.all():
-        there = tx.nodes.find([node.digest]).get(node.digest)
-        if there is None:
-            head = tx.log.head()
-            there = head.state_nodes + 1
-            held = node.data if node.level == PART else encode_varints(numbers[inner] for inner in nodes_in(node))
-            tx.nodes.add([replace(node, node_id=there, data=held)])
-            tx.log.set_head(replace(head, state_nodes=there))
-        numbers[node.node_id] = there
+    nodes = source.nodes.all()
+    while page := list(islice(nodes, COPY_PAGE_ROWS)):
+        there = tx.nodes.find([node.digest for node in page])
+        first_id, new = tx.log.head().state_nodes + 1, list[StateNode]()
+        for node in page:
+            numbers[node.node_id] = there.get(node.digest, first_id + len(new))
+            if node.digest not in there:
+                held = node.data if node.level == PART else encode_varints(numbers[inner] for inner in nodes_in(node))
+                new.append(replace(node, node_id=numbers[node.node_id], data=held))
+        add_nodes(tx, new)
     return numbers
 
 

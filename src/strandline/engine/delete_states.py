@@ -9,7 +9,7 @@ from strandline.engine.environment import Environment, check_whole
 from strandline.engine.holds import covering
 from strandline.engine.load_state import check_lines_whole, check_states_whole
 from strandline.engine.save_state import check_texts, count_change
-from strandline.engine.state_values import ValueReader
+from strandline.engine.state_values import nodes_of
 from strandline.engine.watching import watched
 from strandline.errors import ErasureRefusedError, InvalidInputError
 from strandline.model.state import StateLine, StateRow, StateStatus
@@ -94,6 +94,6 @@ def bury(tx: Transaction, gone: Collection[StateRow]) -> None:
         if line.newest != newest.get(line.number, 0):
             tx.states.put_line(replace(line, newest=newest.get(line.number, 0)))
     held = [value for row in left for _, value in row.values] + [w.value for row in left for w in row.writes]
-    needed = ValueReader(tx, held).nodes()
+    needed = nodes_of(tx, held)
     tx.nodes.drop([node_id for node_id in tx.nodes.ids() if node_id not in needed])
     count_change(tx)

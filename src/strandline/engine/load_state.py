@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from strandline.engine.environment import Environment, check_whole
@@ -73,33 +74,43 @@ def list_states(
         check_whole(name, number)
         if number is not None and number < 0:
             raise InvalidInputError(f"{name} is 0 or more, not {number}")
-    left = limit
+    left, after = limit, _Place(through=None if before is None else before - 1, is_state=False)
     while left is None or left > 0:
-        found, before = _read_page(env, line, before, STATES_PAGE if left is None else min(left, STATES_PAGE), values)
+        most = STATES_PAGE if left is None else min(left, STATES_PAGE)
+        found, after = _read_page(env, line, after, most, values)
         yield from found
         left = None if left is None else left - len(found)
-        if not before:
+        if after.through == 0:
             return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a page begins: a position, None for the newest; and whether a state of the line must stand there."""
+
+    through: int | None
+    is_state: bool
 
 
 @watched("list_states")
 def _read_page(
-    env: Environment, line: str | None, before: int | None, most: int, values: bool | Collection[str]
-) -> tuple[list[SavedState], int]:
-    """Return states before a position, and before which the next page goes on; 0: there is none."""
+    env: Environment, line: str | None, place: _Place, most: int, values: bool | Collection[str]
+) -> tuple[list[SavedState], _Place]:
+    """Return states from a place on, and where the next page begins; at 0: there is none."""
     with env.read() as tx:
         there = None if line is None else find_line(tx, line)
         if line is not None and there is None:
-            return [], 0
+            return [], _Place(through=0, is_state=False)
         last = tx.log.head().state_positions if there is None else there.saved
-        through = last if before is None else min(last, before - 1)
+        through = last if place.through is None else min(last, place.through)
         rows = tx.states.page(through, STATES_PAGE, None if there is None else there.number)
-        check_page(rows, through, last, one_line=there is not None)
-        kept = [row for row in rows if row.status in _SAVED][:most]
+        next_one = check_page(rows, through if place.is_state or there is None or through == last else None, there)
+        kept = [row for row in rows if row.status in _SAVED]
+        if len(kept) >= most:
+            kept = kept[:most]
+            next_one = before_it(kept[-1], there)
         lines = {one.number: one for one in ([there] if there is not None else tx.states.lines())}
-        found = list(_shown(tx, kept, lines, values=values))
-        full = len(kept) == most
-        return found, kept[-1].position or 0 if full else (rows[-1].position or 0 if len(rows) == STATES_PAGE else 0)
+        return list(_shown(tx, kept, lines, values=values)), _Place(through=next_one, is_state=True)
 
 
 @watched("state_lines")
@@ -176,7 +187,7 @@ def check_lines_whole(tx: Transaction) -> None:
         CorruptRecordError: one is.
     """
     known = tx.log.head().state_lines
-    counted = len(tx.states.lines()) if known else 0
+    counted = tx.states.count_lines() if known else 0
     if counted != known:
         raise CorruptRecordError(f"{counted} lines are stored, and {known} were known", place="state_line")
 
@@ -192,19 +203,29 @@ def check_states_whole(tx: Transaction) -> None:
         raise CorruptRecordError(f"{counted} states are stored, and {known} were known", place="saved_state")
 
 
-def check_page(rows: Sequence[StateRow], through: int, last: int, *, one_line: bool) -> None:
-    """Check that no state is missing among rows that were read, the newest first.
+def check_page(rows: Sequence[StateRow], expected: int | None, line: StateLine | None) -> int:
+    """Check that no state is missing among rows that were read, the newest first, and return the position behind them.
+
+    Args:
+        rows: of a line, or of all.
+        expected: where the first one must stand; None: nobody knows.
+        line: whose rows they are; None: of all lines.
 
     Raises:
         CorruptRecordError: one is: positions have no gap, and each state of a line names the one before it.
     """
-    expected = through if not one_line or through == last else None
     for row in rows:
         if expected is not None and row.position != expected:
             raise CorruptRecordError("it is missing", place=f"saved_state at position {expected}")
-        expected = row.previous if one_line else (row.position or 0) - 1
+        expected = before_it(row, line)
     if expected and len(rows) < STATES_PAGE:
         raise CorruptRecordError("it is missing", place=f"saved_state at position {expected}")
+    return expected or 0
+
+
+def before_it(row: StateRow, line: StateLine | None) -> int:
+    """Return the position before a state, in its line or, with None, among all; 0: it is the first."""
+    return (row.position or 1) - 1 if line is None else row.previous
 
 
 def _shown(

@@ -64,7 +64,7 @@ def save_state(env: Environment, new: NewState, seen: int | None) -> Saved:
 
 def save_in(tx: Transaction, env: Environment, new: NewState, seen: int | None = None) -> Saved:
     """Save a state in a transaction that is open; `check_new` has let it pass."""
-    line = find_line(tx, new.line)
+    line = tx.states.line(new.line)  # a missing one is looked for by who reads: each new line would count them all
     there = tx.states.get(line.number, new.state_id) if line else None
     parent = tx.states.get(line.number, new.parent) if line and new.parent is not None else None
     known = there is not None and there.status in (StateStatus.SAVED, StateStatus.ERASED)
@@ -83,7 +83,7 @@ def put_state(tx: Transaction, line_name: str, new: StateRow) -> Saved:
     Raises:
         StateConflictError: its id is that of another content, or was deleted.
     """
-    line = find_line(tx, line_name) or _new_line(tx, line_name)
+    line = tx.states.line(line_name) or _new_line(tx, line_name)
     there = tx.states.get(line.number, new.state_id)
     buried = new.status is StateStatus.DELETED
     if there is not None and there.status is not StateStatus.AWAITED:
@@ -137,7 +137,7 @@ def write_in(
     replaces: bool | Collection[int],
 ) -> None:
     """Keep writes in a transaction that is open."""
-    there_line = find_line(tx, line)
+    there_line = tx.states.line(line)
     row = tx.states.get(there_line.number, state_id) if there_line else None
     if row is not None and row.status is StateStatus.DELETED:
         raise refused(tx, line, state_id, StateRefusal.DELETED)

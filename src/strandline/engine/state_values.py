@@ -71,7 +71,7 @@ class _Keeping:
                 self._known[digest] = first_id + len(new)
                 kind, data = self._content(level, number, at)
                 new.append(StateNode(self._known[digest], level, kind, data, digest))
-        _add_nodes(self._tx, new)
+        add_nodes(self._tx, new)
 
     def _content(self, level: int, number: int, at: int) -> tuple[str, bytes]:
         if level == PART:
@@ -142,11 +142,11 @@ def _numbered(tx: Transaction, nodes: Sequence[tuple[int, str, bytes, bytes]]) -
         if digest not in known:
             known[digest] = first_id + len(new)
             new.append(StateNode(known[digest], level, kind, data, digest))
-    _add_nodes(tx, new)
+    add_nodes(tx, new)
     return [known[digest] for *_, digest in nodes]
 
 
-def _add_nodes(tx: Transaction, new: Sequence[StateNode]) -> None:
+def add_nodes(tx: Transaction, new: Sequence[StateNode]) -> None:
     """Add nodes, which are numbered behind the highest that the head knows."""
     if new:
         tx.nodes.add(new)
@@ -159,17 +159,10 @@ class ValueReader:
     def __init__(self, tx: Transaction, held: Collection[HeldValue]) -> None:
         self._blocks: dict[int, list[int]] = {}
         self._parts: dict[int, Part | None] = {}  # None: erased
-        height = max((len(value.digits) for value in held), default=0)
-        below: set[int] = set()
-        for level in reversed(range(height)):
-            wanted = below.union(*(value.digits[level] for value in held if level < len(value.digits)))
-            below = set()
-            for node in read_nodes(tx, wanted, level):
-                if level == PART:
-                    self._parts[node.node_id] = None if node.data is None else Part(kind=node.kind, data=node.data)
-                else:
-                    self._blocks[node.node_id] = nodes_in(node)
-                    below.update(self._blocks[node.node_id])
+        for level, wanted in _by_level(tx, held, self._blocks):
+            if level == PART:
+                nodes = read_nodes(tx, wanted, level)
+                self._parts = {n.node_id: None if n.data is None else Part(kind=n.kind, data=n.data) for n in nodes}
 
     def parts_of(self, held: HeldValue) -> list[int]:
         """Return the numbers of a value's parts, in order."""
@@ -184,9 +177,23 @@ class ValueReader:
         left = tuple(part for part in parts if part is not None)
         return StateValue(left, held.many), len(left) == len(parts)
 
-    def nodes(self) -> set[int]:
-        """Return the numbers of all nodes that were read."""
-        return {*self._blocks, *self._parts}
+
+def nodes_of(tx: Transaction, held: Collection[HeldValue]) -> set[int]:
+    """Return the numbers of all nodes that some values are made of; no part is read."""
+    return {node for _, wanted in _by_level(tx, held, {}) for node in wanted}
+
+
+def _by_level(
+    tx: Transaction, held: Collection[HeldValue], blocks: dict[int, list[int]]
+) -> Iterator[tuple[int, set[int]]]:
+    """Yield the nodes of some values level by level, the parts last; `blocks` is told what each block holds."""
+    below: set[int] = set()
+    for level in reversed(range(max((len(value.digits) for value in held), default=0))):
+        wanted = below.union(*(value.digits[level] for value in held if level < len(value.digits)))
+        yield level, wanted
+        inner = {node.node_id: nodes_in(node) for node in read_nodes(tx, wanted, level)} if level > PART else {}
+        blocks |= inner
+        below = {node for nodes in inner.values() for node in nodes}
 
 
 def read_nodes(tx: Transaction, node_ids: Collection[int], level: int) -> Iterator[StateNode]:

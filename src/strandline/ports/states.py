@@ -19,6 +19,10 @@ class StateFacet(Protocol):
         """Return all lines by number."""
         ...
 
+    def count_lines(self) -> int:
+        """Return the number of lines."""
+        ...
+
     def put_line(self, line: StateLine) -> None:
         """Add a line, or replace the one of its number."""
         ...

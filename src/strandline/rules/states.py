@@ -63,8 +63,8 @@ def refuse_save(
         return StateRefusal.UNKNOWN_PARENT
     if parent is not None and parent.status is StateStatus.DELETED:
         return StateRefusal.DELETED
-    if seen is None or line is None or line.saved <= seen:
-        return None  # nobody saved since: going on from an older state is a branch that is meant
+    if seen is None or line is None or not line.newest or line.saved <= seen:
+        return None  # nobody saved since, or all is deleted; going on from an older state is a branch that is meant
     on_newest = parent is not None and parent.position == line.newest
     return None if on_newest else StateRefusal.MOVED
 

@@ -20,6 +20,9 @@ class MemoryStates(Facet):
     def lines(self) -> list[StateLine]:
         return self._tables.state_lines.all(self._moment)
 
+    def count_lines(self) -> int:
+        return len(self.lines())
+
     def put_line(self, line: StateLine) -> None:
         self._tables.state_names.put(self._moment, line.name, line.number)
         self._tables.state_lines.put(self._moment, line.number, line)

@@ -727,6 +727,9 @@ WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id AND name = :name
 SELECT number, name, saved, newest, row_digest FROM state_line
 WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id ORDER BY number
 
+-- name: count_state_lines
+SELECT count(*) FROM state_line WHERE tenant_id = :tenant_id AND workflow_id = :workflow_id
+
 -- name: set_state_line
 INSERT INTO state_line (tenant_id, workflow_id, number, name, saved, newest, row_digest)
 VALUES (:tenant_id, :workflow_id, :number, :name, :saved, :newest, :row_digest)

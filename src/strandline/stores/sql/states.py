@@ -44,6 +44,10 @@ class SqlStates:
     def lines(self) -> list[StateLine]:
         return [self._to_line(row) for row in self._session.rows("all_state_lines")]
 
+    def count_lines(self) -> int:
+        count: int = self._session.rows("count_state_lines")[0][0]
+        return count
+
     def put_line(self, line: StateLine) -> None:
         values = (line.number, line.name, line.saved, line.newest)
         digest = seal(self._session, "state_line", values)

@@ -49,7 +49,7 @@ class StateLaws(StoreLaws):
                 tx.states.put(row)
             assert tx.states.get(1, ROW.state_id) == ROW
         with store.read(SCOPE) as tx:
-            assert tx.states.lines() == [LINE, other]
+            assert (tx.states.lines(), tx.states.count_lines()) == ([LINE, other], 2)
             assert (tx.states.line(""), tx.states.line("sub:1|x"), tx.states.line("x")) == (LINE, other, None)
             assert list(tx.states.all()) == [ROW, AWAITED]
             assert tx.states.get(1, "s2") == AWAITED
