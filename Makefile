@@ -86,6 +86,10 @@ check: setup ## lint, format, types, architecture, dependencies, sizes
 	@echo "check: sizes of modules and functions"
 	@$(BIN)/python tools/check_sizes.py src
 
+.PHONY: conformance
+conformance: setup ## run LangGraph's public suite for checkpointers on SQLite and PostgreSQL, sync and async
+	@$(BIN)/python -m bench.conformance $(ARGS)
+
 .PHONY: bench
 bench: $(BENCH_READY) ## measure the store beside raw SQLite and peers (takes an hour); FILE=path is the transcript
 	@$(BENCH_BIN)/python -m bench.store $(if $(FILE),--file "$(FILE)") $(ARGS)

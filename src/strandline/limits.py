@@ -292,3 +292,7 @@ HOOK_TIMEOUT_S: Final = {
 }
 SETTINGS_BACKUPS_MAX: Final = 99  # of one settings.json
 FOREIGN_DROPPED_KEPT_MAX: Final = 100_000  # references in the manifest that is kept of a summary of Claude Code
+
+# LangGraph (`strandline.integrations.langgraph`)
+STORE_PUT_ATTEMPTS_MAX: Final = 10  # of one put to an item that others put to, too; each sees their version
+REMEMBERED_PARTS_MAX: Final = 50_000  # elements of lists whose content a saver holds, to save and read what is new

@@ -1,0 +1,134 @@
+"""Law (C34, I14, I21): an item of a graph's store is never overwritten or lost, and found as stock stores find it.
+
+The same calls are made to LangGraph's in-memory store where the answer has to be the same.
+"""
+
+import asyncio
+import threading
+
+import pytest
+from langgraph.store.base import InvalidNamespaceError, PutOp, SearchOp
+from langgraph.store.memory import InMemoryStore
+
+import strandline
+from strandline import InvalidInputError
+from strandline.integrations.langgraph import StrandlineStore
+from strandline.integrations.langgraph.store import STORE_WORKFLOW
+
+
+@pytest.fixture
+def db(tmp_path):
+    with strandline.open(tmp_path / "agent.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(db):
+    return StrandlineStore(db.tenant("acme"))
+
+
+def filled(store):
+    store.put(("users", "1"), "prefs", {"theme": "dark", "n": 3})
+    store.put(("users", "2"), "prefs", {"theme": "light", "n": 5, "at": {"city": "Bern"}, "tags": ["a", "b"]})
+    store.put(("docs",), "d", {"text": "a Python tutorial"})
+    store.put(("users", "1"), "prefs", {"theme": "blue", "n": 4})
+    return store
+
+
+def values(found):
+    return sorted(str(item.value) for item in found)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        None,
+        {"theme": "light"},
+        {"n": {"$gt": 4}},
+        {"n": {"$gte": 4, "$lt": 5}},
+        {"n": {"$ne": 4}},
+        {"at": {"city": "Bern"}},
+        {"tags": ["a", "b"]},
+        {"missing": 1},
+    ],
+)
+def test_a_search_finds_what_a_stock_store_finds(store, wanted):
+    ours, stock = (filled(one).search(("users",), filter=wanted) for one in (store, InMemoryStore()))
+    assert values(ours) == values(stock)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"prefix": ("users",)},
+        {"suffix": ("1",)},
+        {"prefix": ("*", "2")},
+        {"max_depth": 1},
+        {"limit": 1, "offset": 1},
+    ],
+)
+def test_namespaces_are_listed_as_a_stock_store_lists_them(store, asked):
+    ours, stock = (filled(one).list_namespaces(**asked) for one in (store, InMemoryStore()))
+    assert ours == stock
+
+
+def test_what_is_put_again_or_deleted_stays_as_a_version(store, db):
+    filled(store)
+    made = store.get(("users", "1"), "prefs").created_at
+    store.delete(("users", "1"), "prefs")
+    assert store.get(("users", "1"), "prefs") is None
+    assert values(store.search(("users", "1"))) == []
+    assert store.list_namespaces() == [("docs",), ("users", "2")]
+    store.put(("users", "1"), "prefs", {"n": 9})
+    assert store.get(("users", "1"), "prefs").created_at > made
+    versions = db.tenant("acme").workflow(STORE_WORKFLOW).states.list(line='["users", "1", "prefs"]')
+    assert [(state.state_id, len(state.values)) for state in versions] == [("4", 1), ("3", 0), ("2", 1), ("1", 1)]
+
+
+def test_a_query_ranks_by_words_and_the_newest_first(store):
+    found = filled(store).search((), query="python dark tutorial")
+    assert (found[0].key, found[0].namespace) == ("d", ("docs",))
+    assert [round(item.score, 2) for item in found] == [0.67, 0.0, 0.0]
+    assert [item.value["n"] for item in store.search(("users",))] == [4, 5]
+
+
+def test_puts_of_two_at_once_are_both_kept(store, db):
+    def put(name):
+        for number in range(5):
+            StrandlineStore(db.tenant("acme")).put(("a",), "k", {"by": name, "n": number})
+
+    writers = [threading.Thread(target=put, args=(name,)) for name in "xy"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    versions = list(db.tenant("acme").workflow(STORE_WORKFLOW).states.list())
+    assert len(versions) == 10
+
+
+def test_bad_input_writes_nothing(store):
+    with pytest.raises(InvalidInputError, match="expire"):
+        store.batch([PutOp(("a",), "k", {"n": 1}), PutOp(("a",), "l", {"n": 1}, ttl=5.0)])
+    with pytest.raises(TypeError):
+        store.batch([PutOp(("a",), "k", {"n": 1}), PutOp(("a",), "l", {"n": threading.Lock()})])
+    with pytest.raises(InvalidNamespaceError):
+        store.batch([PutOp(("a",), "k", {"n": 1}), PutOp(("b.c",), "l", {"n": 1})])
+    with pytest.raises(InvalidInputError, match="operator"):
+        filled(store).search((), filter={"n": {"$like": 4}})
+    assert store.get(("a",), "k") is None
+
+
+def test_no_call_reaches_another_tenant(store, db):
+    other = StrandlineStore(db.tenant("other"))
+    filled(store)
+    assert other.get(("docs",), "d") is None
+    assert other.batch([SearchOp(())]) == [[]]
+
+
+def test_for_an_event_loop(store):
+    async def turn():
+        await store.aput(("a",), "k", {"n": 1})
+        return (await store.aget(("a",), "k")).value
+
+    assert asyncio.run(turn()) == {"n": 1}
