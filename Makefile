@@ -94,6 +94,10 @@ conformance: setup ## run LangGraph's public suite for checkpointers on SQLite a
 bench: $(BENCH_READY) ## measure the store beside raw SQLite and peers (takes an hour); FILE=path is the transcript
 	@$(BENCH_BIN)/python -m bench.store $(if $(FILE),--file "$(FILE)") $(ARGS)
 
+.PHONY: bench-langgraph
+bench-langgraph: setup ## measure LangGraph's checkpoints beside the stock savers; ARGS="--turns 200" is handed on
+	@$(BIN)/python -m bench.langgraph $(ARGS)
+
 .PHONY: bench-quality
 bench-quality: $(QUALITY_READY) ## measure the quality of memory on the data sets in DATA=path
 	@$(QUALITY_BIN)/python -m bench.quality --data "$(DATA)" $(ARGS)

@@ -1,0 +1,261 @@
+"""Measure LangGraph's checkpoints here beside the stock savers, in one run: bytes, turns, reads.
+
+    python -m bench.langgraph [--turns 2000] [--graph-turns 500] [--page-only]
+
+Competitors take turns in blocks of a twentieth of the run, and ratios are taken block by block: what disturbs one,
+disturbs all. Written to docs/results/langgraph.json and langgraph.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import random
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import psycopg
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
+from langgraph.checkpoint.base.id import uuid6
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.message import _messages_delta_reducer
+from typing_extensions import TypedDict
+
+import strandline
+from bench.langgraph_page import write_page
+from strandline.integrations.langgraph import StrandlineSaver
+from tools.servers import start_postgres
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "docs" / "results"
+POSTGRES_VERSION = 18
+BLOCKS = 20
+READS = 15
+MESSAGE_BYTES = 1024
+THREAD = {"configurable": {"thread_id": "bench", "checkpoint_ns": ""}}
+
+
+def texts() -> Iterator[str]:
+    """Yield messages of random words, one kilobyte each."""
+    chance = random.Random(1)
+    words = ["".join(chance.choice("abcdefghijklmnop") for _ in range(chance.randint(2, 9))) for _ in range(2_000)]
+    while True:
+        text = " ".join(chance.choice(words) for _ in range(250))
+        yield text[:MESSAGE_BYTES]
+
+
+@dataclass
+class Competitor:
+    """A saver that is measured, and what was measured of it."""
+
+    name: str
+    saver: BaseCheckpointSaver[Any]
+    turn: Callable[[], None]
+    size: Callable[[], int]  # bytes, now
+    fresh: Callable[[], BaseCheckpointSaver[Any]]
+    empty: int = 0
+    blocks: list[tuple[float, float]] = field(default_factory=list)  # elapsed and processor time of each
+    reads: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def by_hand(saver: BaseCheckpointSaver[Any]) -> Callable[[], None]:
+    """Return a turn without a graph: one more message, one checkpoint."""
+    config: Any = THREAD
+    messages: list[HumanMessage] = []
+    said = texts()
+    number: Any = None
+
+    def turn() -> None:
+        nonlocal config, messages, number
+        messages = [*messages, HumanMessage(next(said), id=f"message-{len(messages)}")]
+        number = saver.get_next_version(number, None)
+        checkpoint = empty_checkpoint()
+        checkpoint["id"] = str(uuid6(clock_seq=len(messages)))
+        checkpoint["channel_values"] = {"messages": messages}
+        checkpoint["channel_versions"] = {"messages": number}
+        config = saver.put(config, checkpoint, {"source": "loop", "step": len(messages)}, {"messages": number})
+
+    return turn
+
+
+class Delta(TypedDict):
+    messages: Annotated[list[Any], DeltaChannel(_messages_delta_reducer, snapshot_frequency=100)]
+
+
+def by_graph(saver: BaseCheckpointSaver[Any], state: type) -> Callable[[], None]:
+    """Return a turn of a graph of one node: two more messages, three checkpoints."""
+    said = texts()
+    graph: Any = StateGraph(state)
+    graph.add_node("answer", lambda state: {"messages": [AIMessage(next(said))]})
+    graph.add_edge(START, "answer")
+    compiled = graph.compile(checkpointer=saver)
+    return lambda: compiled.invoke({"messages": [HumanMessage(next(said))]}, THREAD, durability="sync") and None
+
+
+def competitors(stack: ExitStack, turns: Mapping[str, Callable[[Any], Callable[[], None]]]) -> list[Competitor]:
+    """Open a store for each; `turns` says by name what each does."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strandline-bench-")))
+    server = None
+    found = []
+    for number, (name, turn) in enumerate(turns.items()):
+        saver: Any
+        if "PostgreSQL" in name:
+            server = server or stack.enter_context(start_postgres(POSTGRES_VERSION, durable=True))
+            url = server.create_database(f"bench_{number}")
+            size = lambda url=url: database_bytes(url)  # noqa: E731
+        else:
+            url = str(folder / f"{number}.db")
+            size = lambda url=url: file_bytes(url)  # noqa: E731
+        if name.startswith("Strandline"):
+            tenant = stack.enter_context(strandline.open(url)).tenant("bench")
+            saver = StrandlineSaver(tenant)
+            fresh = lambda tenant=tenant: StrandlineSaver(tenant)  # noqa: E731
+        else:
+            kind: Any = PostgresSaver if "PostgreSQL" in name else SqliteSaver
+            saver = stack.enter_context(kind.from_conn_string(url))
+            saver.setup()
+            fresh = lambda saver=saver: saver  # noqa: E731 - it remembers nothing
+        found.append(Competitor(name, saver, turn(saver), size, fresh, empty=size()))
+    return found
+
+
+def file_bytes(path: str) -> int:
+    sqlite3.connect(path).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return Path(path).stat().st_size
+
+
+def database_bytes(url: str) -> int:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("VACUUM")
+        row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+        return row[0] if row else 0
+
+
+def run(all_of_them: list[Competitor], turns: int) -> None:
+    """Let all do their turns, block by block, another one first each time; then let all read the newest."""
+    gc.collect()
+    gc.freeze()  # what was imported is not looked through again
+    for block in range(BLOCKS):
+        first = block % len(all_of_them)
+        for one in all_of_them[first:] + all_of_them[:first]:
+            one.blocks.append(timed(lambda one=one: [one.turn() for _ in range(turns // BLOCKS)]))
+        if (block + 1) % (BLOCKS // 4) == 0:
+            print(f"  {(block + 1) * turns // BLOCKS:,} of {turns:,} turns", flush=True)
+    for _ in range(READS):
+        for one in all_of_them:
+            for how, saver in (("again", one.saver), ("first", one.fresh())):
+                one.reads.setdefault(how, []).append(timed(lambda saver=saver: saver.get_tuple(THREAD)))
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    return {"median": statistics.median(values), "least": min(values), "most": max(values)}
+
+
+def figures(all_of_them: list[Competitor], turns: int, payload: int) -> list[dict[str, Any]]:
+    """Return what was measured of each, and beside the first stock saver of its kind of database."""
+    found = []
+    for one in all_of_them:
+        where = "PostgreSQL" if "PostgreSQL" in one.name else "SQLite"
+        stock = next(o for o in all_of_them if o.name.startswith("stock") and where in o.name)
+        per_turn = [[block[which] * BLOCKS / turns * 1e3 for block in one.blocks] for which in (0, 1)]
+        decile = BLOCKS // 10
+        found.append(
+            {
+                "who": one.name,
+                "beside": stock.name,
+                "storage_x_payload": (one.size() - one.empty) / payload,
+                "turns_per_s": turns / sum(wall for wall, _ in one.blocks),
+                "ms_per_turn": {"wall": spread(per_turn[0]), "cpu": spread(per_turn[1])},
+                "last_to_first_decile": {
+                    how: sum(per_turn[which][-decile:]) / sum(per_turn[which][:decile])
+                    for which, how in ((0, "wall"), (1, "cpu"))
+                },
+                "run_faster_x": {
+                    how: sum(b[which] for b in stock.blocks) / sum(b[which] for b in one.blocks)
+                    for which, how in ((0, "wall"), (1, "cpu"))
+                },
+                "read_ms": {
+                    how: {"wall": spread([w * 1e3 for w, _ in reads]), "cpu": spread([c * 1e3 for _, c in reads])}
+                    for how, reads in one.reads.items()
+                },
+                "read_faster_x": {
+                    how: spread([s[0] / o[0] for s, o in zip(stock.reads[how], reads, strict=True)])
+                    for how, reads in one.reads.items()
+                },
+            }
+        )
+    return found
+
+
+def measure(turns: int, graph_turns: int) -> dict[str, Any]:
+    names = (
+        "Strandline, SQLite",
+        "stock SqliteSaver, SQLite",
+        "Strandline, PostgreSQL",
+        "stock PostgresSaver, PostgreSQL",
+    )
+    graphs = {
+        "Strandline, SQLite, messages": lambda saver: by_graph(saver, MessagesState),
+        "Strandline, SQLite, DeltaChannel": lambda saver: by_graph(saver, Delta),
+        "stock SqliteSaver, SQLite, messages": lambda saver: by_graph(saver, MessagesState),
+        "stock SqliteSaver, SQLite, DeltaChannel": lambda saver: by_graph(saver, Delta),
+    }
+    load = [round(os.getloadavg()[0], 1)]
+    parts = {}
+    for part, turns_of, count, messages in (
+        ("put", dict.fromkeys(names, by_hand), turns, turns),
+        ("graph", graphs, graph_turns, 2 * graph_turns),
+    ):
+        if count:
+            print(f"{part}: {count:,} turns of {len(turns_of)}", flush=True)
+            with ExitStack() as stack:
+                ours = competitors(stack, turns_of)
+                run(ours, count)
+                parts[part] = {"turns": count, "figures": figures(ours, count, messages * MESSAGE_BYTES)}
+    packages = ("langgraph", "langgraph-checkpoint", "langgraph-checkpoint-sqlite", "langgraph-checkpoint-postgres")
+    return {
+        "command": "make bench-langgraph",
+        "date": datetime.now(UTC).date().isoformat(),
+        "cores": os.cpu_count(),
+        "load": [*load, round(os.getloadavg()[0], 1)],
+        "versions": {name: version(name) for name in packages},
+        "parts": parts,
+    }
+
+
+def main() -> None:
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--turns", type=int, default=2_000, help="without a graph; 0: none")
+    parser.add_argument("--graph-turns", type=int, default=500, help="of a graph; 0: none")
+    parser.add_argument("--page-only", action="store_true", help="write the page from langgraph.json, measure nothing")
+    asked = parser.parse_args()
+    path = RESULTS / "langgraph.json"
+    if not asked.page_only:
+        path.write_text(json.dumps(measure(asked.turns, asked.graph_turns), indent=1))
+    write_page(RESULTS)
+
+
+if __name__ == "__main__":
+    main()

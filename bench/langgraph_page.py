@@ -1,0 +1,94 @@
+"""Write docs/results/langgraph.md from langgraph.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+INTRODUCTION = """\
+# LangGraph's checkpoints, measured
+
+Written by `{command}` from [langgraph.json](langgraph.json), on {date}, {cores} cores, load {load[0]} before and
+{load[1]} after; {versions}. All competitors run in one process and take turns, a twentieth of the run at a time;
+another one begins each time. A cell is the median of these blocks (least–most); a ratio over the run is of the sums.
+Processor time is this process's own, without the database server's. Messages are 1 KB of random words; payload is their
+text. *First read*: a saver that remembers nothing; *read again*: the one that saved, as in a process that serves the
+thread's next turn.
+"""
+PUT = "## {turns:,} turns, one message and one checkpoint each, without a graph"
+GRAPH = "## {turns:,} turns of a graph of one node: two messages, three checkpoints and their writes each"
+HEAD = (
+    "| who | on disk, × payload | turns/s | ms a turn | processor ms | last tenth ÷ first, processor | run, × stock"
+    " | … processor | read again ms | × stock | first read ms | × stock |"
+)
+
+
+def write_page(folder: Path) -> None:
+    """Write the page."""
+    found = json.loads((folder / "langgraph.json").read_text(encoding="utf-8"))
+    versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
+    lines = [INTRODUCTION.format(**{**found, "versions": versions})]
+    for name, title in (("put", PUT), ("graph", GRAPH)):
+        part = found["parts"].get(name)
+        if part:
+            lines += [
+                title.format(**part),
+                "",
+                HEAD,
+                "|" + " --- |" * HEAD.count(" |"),
+                *map(_row, part["figures"]),
+                "",
+            ]
+        if part and name == "put":
+            lines += [*_marks(part["figures"]), ""]
+    (folder / "langgraph.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _row(figure: dict[str, Any]) -> str:
+    cells = [
+        figure["who"],
+        f"{figure['storage_x_payload']:.3g}",
+        f"{figure['turns_per_s']:.0f}",
+        _spread(figure["ms_per_turn"]["wall"]),
+        _spread(figure["ms_per_turn"]["cpu"]),
+        f"{figure['last_to_first_decile']['cpu']:.2g}",
+        f"{figure['run_faster_x']['wall']:.2g}",
+        f"{figure['run_faster_x']['cpu']:.2g}",
+    ]
+    for how in ("again", "first"):
+        cells += [_spread(figure["read_ms"][how]["wall"]), _spread(figure["read_faster_x"][how])]
+    return f"| {' | '.join(cells)} |"
+
+
+def _spread(spread: dict[str, float]) -> str:
+    return "{median:.3g} ({least:.3g}–{most:.3g})".format(**spread)
+
+
+def _marks(figures: list[dict[str, Any]]) -> list[str]:
+    """Return the table of marks, met or not."""
+    lines = ["| mark | who | found | |", "| --- | --- | --- | --- |"]
+    for figure in figures:
+        if figure["who"].startswith("Strandline"):
+            for mark, value, met in (
+                ("on disk at most 2 × payload", figure["storage_x_payload"], figure["storage_x_payload"] <= 2),
+                (
+                    "run at least 5 × the stock saver's",
+                    figure["run_faster_x"]["wall"],
+                    figure["run_faster_x"]["wall"] >= 5,
+                ),
+                *(
+                    (f"{what} at least 5 × the stock saver's", one["median"], one["median"] >= 5)
+                    for what, one in (
+                        ("read again", figure["read_faster_x"]["again"]),
+                        ("first read", figure["read_faster_x"]["first"]),
+                    )
+                ),
+                (
+                    "flat: last tenth at most 1.5 × the first, processor time",
+                    figure["last_to_first_decile"]["cpu"],
+                    figure["last_to_first_decile"]["cpu"] <= 1.5,
+                ),
+            ):
+                lines.append(f"| {mark} | {figure['who']} | {value:.3g} | {'met' if met else '**missed**'} |")
+    return lines
