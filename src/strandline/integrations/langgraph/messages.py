@@ -14,7 +14,15 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage, convert_to_messages
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    convert_to_messages,
+)
 
 from strandline import (
     Context,
@@ -36,7 +44,7 @@ from strandline.model.event import Envelope
 KEY_PREFIX: Final = "langgraph:"
 LEDGER_MARK: Final = "strandline_effect"  # in a ToolMessage's `additional_kwargs`: the ledger recorded call and result
 _DIGEST_CHARS: Final = 16
-_ROLES: Final = {"human": Role.USER, "ai": Role.ASSISTANT, "system": Role.SYSTEM}
+_ROLES: Final = {HumanMessage: Role.USER, AIMessage: Role.ASSISTANT, SystemMessage: Role.SYSTEM}
 _TEXTS: Final = frozenset({"text", "input_text", "output_text"})
 _THOUGHTS: Final = {"thinking": "thinking", "reasoning": "reasoning", "reasoning_content": "reasoning_content"}
 _CALLS: Final = frozenset({"tool_use", "tool_call", "function_call", "input_json_delta"})  # stand in `tool_calls` too
@@ -65,7 +73,7 @@ def _events(messages: Sequence[BaseMessage], index: int, agent: str) -> list[New
     key = f"{KEY_PREFIX}{said.id}:{_digest(said)}"
     if isinstance(said, ToolMessage):
         return [] if LEDGER_MARK in said.additional_kwargs else _answered(messages, index, key, agent)
-    role = _ROLES.get(said.type)
+    role = next((role for kind, role in _ROLES.items() if isinstance(said, kind)), None)
     if role is None:
         return [note(f"[{said.type}] {storable_text(said.text)}", key=key, actor=said.name or said.type)]
     actor = said.name or (agent if role is Role.ASSISTANT else role.value)

@@ -23,6 +23,7 @@ from strandline import (
     Context,
     ContextOverflowError,
     EventKind,
+    IdempotencyConflictError,
     InvalidInputError,
     Role,
     Workflow,
@@ -121,7 +122,11 @@ class Turns:
             self._resume(workflow, place, messages, basis)
         first = _index_behind(messages, known)
         memory = self._memory(workflow, self._sizes.budget_for(window))
-        memory.record(events_of(messages, agent=self.home.agent, first=first))
+        events = events_of(messages, agent=self.home.agent, first=first)
+        try:
+            memory.record(events)
+        except IdempotencyConflictError:  # agents that share a state record it at once, each in its own lane
+            memory.record(events)
         context = self._read(memory, window)
         rendered = to_langchain(context, messages if shown is None else shown)
         return Turn(workflow=workflow, context=context, rendered=rendered)
