@@ -162,6 +162,7 @@ RECALL_HITS_MAX: Final = 1_000
 EVENTS_PAGE_MAX: Final = 10_000
 SESSION_PAGE_EVENTS: Final = 128  # of a session that are read at once, from its end backwards
 SESSION_ROUNDS_MAX: Final = 16  # how often a session takes an item back anew because somebody appended meanwhile
+RECORD_ATTEMPTS_MAX: Final = 4  # of agents that record the state which they share, at the same time
 THREADS_KNOWN_MAX: Final = 1_024  # of a graph, whose state a process need not compare with the log at each turn
 RECORD_PAGE_EVENTS: Final = 64  # that a guest looks up at once, from the end of a history, until a whole page is known
 GUEST_SUMMARY_TOKENS: Final = 2_000  # of a summary, where a framework itself keeps the newest messages beside it

@@ -25,6 +25,7 @@ from strandline import (
     EventKind,
     IdempotencyConflictError,
     InvalidInputError,
+    NewEvent,
     Role,
     Workflow,
     note,
@@ -33,7 +34,7 @@ from strandline.integrations.agent_memory import AgentMemory, Told
 from strandline.integrations.langgraph.messages import KEY_PREFIX, Rendered, events_of, to_langchain
 from strandline.integrations.langgraph.place import Home, Place, StateBasis
 from strandline.integrations.langgraph.sizes import Sizes
-from strandline.limits import EVENTS_PAGE_MAX, THREADS_KNOWN_MAX
+from strandline.limits import EVENTS_PAGE_MAX, RECORD_ATTEMPTS_MAX, THREADS_KNOWN_MAX
 
 STRICT: Final = "strict"
 REWIND: Final = "rewind"
@@ -123,10 +124,7 @@ class Turns:
         first = _index_behind(messages, known)
         memory = self._memory(workflow, self._sizes.budget_for(window))
         events = events_of(messages, agent=self.home.agent, first=first)
-        try:
-            memory.record(events)
-        except IdempotencyConflictError:  # agents that share a state record it at once, each in its own lane
-            memory.record(events)
+        _record(memory, events)
         context = self._read(memory, window)
         rendered = to_langchain(context, messages if shown is None else shown)
         return Turn(workflow=workflow, context=context, rendered=rendered)
@@ -255,6 +253,21 @@ class Turns:
                 workflow.checkpoint({"thread": workflow.name}, 0, basis=since, name=name)
         recovery = workflow.recover(name=name, budget=_WHOLE)
         workflow.append(note(_RECOVERED, key=f"{KEY_PREFIX}recovered:{recovery.lineage_seq}", actor=self.home.agent))
+
+
+def _record(memory: AgentMemory, events: Sequence[NewEvent]) -> None:
+    """Record a history. Agents that share a state record it at once, each in its own lane: one of them is the first.
+
+    What it wrote may not be committed when the others meet it; it is when they have met it twice.
+    """
+    for left in reversed(range(RECORD_ATTEMPTS_MAX)):
+        try:
+            memory.record(events)
+        except IdempotencyConflictError:
+            if not left:
+                raise
+        else:
+            return
 
 
 def _index_behind(messages: Sequence[BaseMessage], known: _Known | None) -> int:
