@@ -6,7 +6,10 @@ Checked against the real SDK with a scripted model; the faults of its own sessio
 
 import asyncio
 import json
+import signal
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
@@ -563,3 +566,109 @@ def test_results_that_are_no_text_come_back_from_the_ledger(wf):
     assert first == [[{"type": "input_text", "text": "a"}]]
     assert second[-1:] == first
     assert wf.effects()[0].state.value == "done"
+
+
+def test_two_calls_of_one_response_keep_their_order(wf):
+    @effect_tool(wf)
+    async def create_bucket(name: str) -> str:
+        """Create a bucket."""
+        await asyncio.sleep(0.05 if name == "a" else 0)
+        return f"bucket-{name}"
+
+    calls = [called("c1", "create_bucket", name="a"), called("c2", "create_bucket", name="b")]
+    model = Script(calls, [said("Made.")], [said("Yes.", 2)])
+    agent = make_agent(model, create_bucket)
+    session = StrandlineSession(AgentMemory(wf, budget=4_000))
+    run(agent, "Make two.", session)
+    run(agent, "Are they there?", session)
+    first = [item.get("call_id") for item in model.shown[1]]
+    assert first == [None, "c1", "c2", "c1", "c2"]
+    assert [item.get("call_id") for item in model.shown[2]][:5] == first
+
+
+def test_everything_can_be_popped_one_by_one(wf):
+    """The tool did run: when its items are taken back, the effect's own stand in their place, and then go too."""
+
+    @effect_tool(wf)
+    def create_bucket(name: str) -> str:
+        """Create a bucket."""
+        return f"bucket-{name}"
+
+    session = StrandlineSession(wf)
+    run(make_agent(Script([called("c1", "create_bucket", name="a")], [said("Made.")]), create_bucket), "Make.", session)
+    popped = []
+    while (item := asyncio.run(session.pop_item())) is not None:
+        popped.append(item.get("type", item.get("role")))
+    pair = ["function_call_output", "function_call"]
+    assert popped == ["message", *pair, *pair, "user"]
+    assert [effect.state.value for effect in wf.effects()] == ["done"]
+
+
+def test_an_erasure_takes_an_item_with_what_it_says(wf):
+    """C31: by what it holds, also where an effect's own event says it and the item only marks its place."""
+
+    @effect_tool(wf)
+    def who(at: str) -> str:
+        """Tell who lives there."""
+        return "Ada Lovelace, Ockham Park"
+
+    session = StrandlineSession(wf)
+    run(make_agent(Script([called("c1", "who", at="x")], [said("Ada Lovelace.")]), who), "Who?", session)
+    wf.erase(refs=["Lovelace"], by="ada", why="asked for")
+    assert "Lovelace" not in json.dumps(asyncio.run(session.history()))
+    assert "Lovelace" not in "".join(event.text + (event.origin or "") for event in wf.events())
+
+
+def test_a_view_reads_its_own_items(db):
+    wf = db.tenant("acme").workflow("team")
+    wf.append(strandline.note("The team begins."))
+    for name in ("writer", "tester"):
+        wf.define_view(name, audiences={name})
+        session = StrandlineSession(wf.view(name), audience=name)
+        asyncio.run(session.add_items([{"role": "user", "content": f"for {name}"}]))
+    own = asyncio.run(StrandlineSession(wf.view("writer")).get_items())
+    assert [item["content"] for item in own] == ["[note] The team begins.", "for writer"]
+
+
+DIES = """
+import asyncio, os, signal, sys, threading, time
+import strandline
+from strandline.integrations.agent_memory import AgentMemory
+from strandline.integrations.openai_agents import StrandlineSession
+
+threading.Timer(float(sys.argv[2]), lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
+with strandline.open(sys.argv[1]) as db:
+    session = StrandlineSession(AgentMemory(db.tenant("acme").workflow("s"), budget=2_000, compact_to=1_000))
+    asyncio.run(session.get_items())
+    print("begun", flush=True)
+    n = 0
+    while True:
+        asyncio.run(session.add_items([{"role": "user", "content": f"Step {n}: /srv/{n}.txt is done."}] * 20))
+        asyncio.run(session.run_compaction({"force": True}))
+        n += 1
+"""
+
+
+@pytest.mark.long
+def test_killed_while_it_is_compacted_it_is_never_empty(tmp_path):
+    """Fault of the SDK (openai-agents-python#3116): killed between clear and add, the session was empty."""
+    path = tmp_path / "agent.db"
+    first = [{"role": "user", "content": "The first thing."}]
+    with strandline.open(path) as db:
+        asyncio.run(StrandlineSession(db.tenant("acme").workflow("s")).add_items(first))
+    before, generations = 1, set()
+    for number in range(8):
+        command = [sys.executable, "-c", DIES, str(path), str(1.5 + number * 0.13)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        with strandline.open(path) as db:
+            wf = db.tenant("acme").workflow("s")
+            session = StrandlineSession(AgentMemory(wf, budget=2_000, compact_to=1_000))
+            history = asyncio.run(session.history())
+            assert (history[:1], (len(history) - 1) % 20) == (first, 0)
+            assert len(history) >= before
+            assert asyncio.run(session.get_items())
+            assert wf.verify().problems == ()
+            before = len(history)
+            generations.add(wf.basis().generation)
+    assert len(generations) > 1

@@ -353,3 +353,45 @@ def test_a_run_beside_it_does_not_disturb(wf):
     run(agent, "c")
     assert sorted(event.text for event in live(wf))[:2] == ["1", "2"]
     assert all(texts(messages)[-1] in "abc" for messages in shown)
+
+
+def test_a_message_that_a_summary_cuts_is_not_lost(wf):
+    """The event that keeps the message is covered, and the run has no history: what the tail holds of it is shown."""
+    parts = [UserPromptPart(f"part {n}: " + "words and words " * 40) for n in range(8)]
+    model, shown = scripted("1", "2")
+    agent = make(wf, model)
+    run(agent, "Go on.", message_history=[ModelRequest(parts=parts), ModelResponse(parts=[TextPart("Read.")])])
+    wf.compact(budget=1_200, through=4)
+    assert [event.text[:7] for event in live(wf)][:8] == [f"part {n}:" for n in range(8)]
+    run(agent, "And?")
+    said = "\n".join(texts(shown[1]))
+    assert all(f"part {n}:" in said for n in range(4, 8))
+
+
+def test_streams_and_structured_outputs_are_recorded(wf):
+    """An output is a call that the framework answers itself: it is no effect."""
+
+    async def stream(messages, info):
+        yield "Hel"
+        yield "lo."
+
+    agent = Agent(FunctionModel(stream_function=stream), capabilities=[StrandlineMemory(AgentMemory(wf, budget=4_000))])
+
+    async def go():
+        async with agent.run_stream("Hi.") as result:
+            return [text async for text in result.stream_text(delta=True)]
+
+    assert "".join(asyncio.run(go())) == "Hello."
+    assert [event.text for event in live(wf)] == ["Hi.", "Hello."]
+    model, _ = scripted([ToolCallPart("final_result", {"response": 7}, "c1")])
+    structured = Agent(model, output_type=int, capabilities=[StrandlineMemory(AgentMemory(wf, budget=4_000))])
+    assert run(structured, "How many?").output == 7
+    assert [event.kind.value for event in live(wf)][3:] == ["thinking", "tool_call", "tool_result"]
+    assert wf.effects() == []
+
+
+def test_a_call_that_does_not_fit_its_tool_is_no_effect(wf):
+    agent, runs, _, _ = with_tool(wf, [ToolCallPart("create_bucket", {"nme": 1}, "c1")], [call("a", "c2")], "Made.")
+    run(agent, "Make one.")
+    assert (runs, [effect.key for effect in wf.effects()]) == (["a"], ["c2"])
+    assert [e.is_error for e in live(wf) if e.kind.value == "tool_result"] == [True, False]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelRequestPart, SystemPromptPart, UserPromptPart
 
 from strandline import Context, EventKind, NewEvent, PartKind, Role, SourceEvent, Workflow
 from strandline.integrations.agent_memory import AgentMemory, Recorded
@@ -21,22 +22,36 @@ from strandline.integrations.pydantic_ai.messages import (
     load,
     returns_in,
     returns_of,
-    system_parts,
 )
-from strandline.limits import RECORD_PAGE_EVENTS
 
+_PAGE: Final = 16  # messages that are serialized and looked up at once, from the end of a history
 _SAID_BY_AGENT = {EventKind.DECISION, EventKind.FAILED_ATTEMPT}
 
 
 def record(memory: AgentMemory, messages: Sequence[ModelMessage]) -> Recorded:
-    """Append the messages behind the newest one that the log holds.
+    """Append the messages behind the newest one that the log holds; only those are serialized, and a page before them.
 
     Raises:
         InvalidInputError: a message can't be stored; nothing was written.
     """
-    history = dump(messages)
-    new = history[_known(memory, history) :]
-    return memory.record(events_of(memory.workflow, history, new))
+    end: list[Json] = []
+    for page in _pages_backwards(messages):
+        end = [*page, *end]
+        places = {
+            key: at for at, message in enumerate(page) for key in event_keys(key_of(message), len(message["parts"]))
+        }
+        found = memory.workflow.seqs_of(list(places))
+        if found:
+            new = end[1 + max(places[key] for key in found) :]
+            break
+    else:
+        new = end
+    return memory.record(events_of(memory.workflow, end, new))
+
+
+def _pages_backwards(messages: Sequence[ModelMessage]) -> Iterator[list[Json]]:
+    for last in range(len(messages), 0, -_PAGE):
+        yield dump(messages[max(0, last - _PAGE) : last])
 
 
 def events_of(workflow: Workflow, history: Sequence[Json], new: Sequence[Json]) -> list[NewEvent]:
@@ -49,22 +64,6 @@ def events_of(workflow: Workflow, history: Sequence[Json], new: Sequence[Json]) 
     return writer.events
 
 
-def _known(memory: AgentMemory, history: Sequence[Json]) -> int:
-    """Return how many messages stand at or before the newest one of which the log holds an event."""
-    last = len(history)
-    while last > 0:
-        first = max(0, last - RECORD_PAGE_EVENTS)
-        page = history[first:last]
-        places = {
-            key: at for at, message in enumerate(page) for key in event_keys(key_of(message), len(message["parts"]))
-        }
-        found = memory.workflow.seqs_of(list(places))
-        if found:
-            return first + 1 + max(places[key] for key in found)
-        last = first
-    return 0
-
-
 def assemble(context: Context, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     """Return a working context as messages: the summary as a user's, then each message of the tail, as it was.
 
@@ -72,41 +71,54 @@ def assemble(context: Context, messages: Sequence[ModelMessage]) -> list[ModelMe
     A message of which an event stands in the tail is shown whole. System prompts of messages that the summary speaks
     for go before it. The newest message of the run comes last, whatever was appended meanwhile.
     """
-    history = dump(messages)
-    shown = _Shown(history, messages)
     events = [part.event for part in context.parts if part.event is not None]
-    for event in events:
-        shown.learn(event)
+    shown = _Shown(events, messages)
     for event in events:
         shown.take(event)
-    tail = shown.messages()
+    head: list[ModelRequestPart] = list(shown.covered_prompts(messages))
     texts = [part.text for part in context.parts if part.kind is not PartKind.EVENT]
-    head = [part for message in shown.covered() for part in system_parts(message)]
     if texts:
-        head.append({"part_kind": "user-prompt", "content": "\n\n".join(texts)})
-    return [*(load([{"kind": "request", "parts": head}]) if head else []), *tail]
+        head.append(UserPromptPart("\n\n".join(texts)))
+    return [*([ModelRequest(parts=head)] if head else []), *shown.messages(messages)]
 
 
 class _Shown:
-    """The messages of a tail, in the order of its events."""
+    """The messages of a tail, in the order of its events.
 
-    def __init__(self, history: Sequence[Json], messages: Sequence[ModelMessage]) -> None:
-        self._history = {key_of(message): message for message in history}
-        self._kept: dict[str, Json] = {}  # by the log, of other runs
-        self._objects = {key_of(message): given for message, given in zip(history, messages, strict=True)}
-        self._newest = key_of(history[-1]) if history else ""
-        self._calls = {call_id: key_of(made[0]) for call_id, made in calls_in(history).items()}
-        self._returns = {call_id: key_of(message) for call_id, message in returns_in(history).items()}
+    A message is looked for in the run's history, from its end until a page of which nothing stands in the tail; else
+    the log has it.
+    """
+
+    def __init__(self, events: Sequence[SourceEvent], messages: Sequence[ModelMessage]) -> None:
+        self._kept: dict[str, Json] = {}  # by the log
+        self._objects: dict[str, ModelMessage] = {}  # by the history
+        self._calls: dict[str, str] = {}  # keys of messages, by the calls that they make
+        self._returns: dict[str, str] = {}
         self._order: dict[str, ModelMessage] = {}
         self._tools: dict[str, str] = {}  # by the ids of calls
+        for event in events:
+            own = kept(event)
+            if own is not None and own.message is not None:
+                self._kept.setdefault(own.key, own.message)
+                self._tell(own.key, own.message)
+        here = {own.key for own in map(kept, events) if own is not None}
+        asked = {event.call_id for event in events if event.call_id is not None}
+        last = len(messages)
+        for page in _pages_backwards(messages):
+            keys = [key_of(message) for message in page]
+            self._objects |= zip(keys, messages[last - len(page) : last], strict=True)
+            for key, message in zip(keys, page, strict=True):
+                self._tell(key, message)
+            last -= len(page)
+            if here.isdisjoint(keys) and asked.isdisjoint((*calls_in(page), *returns_in(page))):
+                break
 
-    def learn(self, event: SourceEvent) -> None:
-        """Take note of the message that an event keeps: an effect's events, which it tells of, stand before it."""
-        own = kept(event)
-        if own is not None and own.message is not None:
-            self._kept.setdefault(own.key, own.message)
-            self._calls |= dict.fromkeys(calls_in([own.message]), own.key)
-            self._returns |= dict.fromkeys(returns_in([own.message]), own.key)
+    def _tell(self, key: str, message: Json) -> None:
+        """Take note of which calls a message tells of: the events of an effect stand before it."""
+        for call_id in calls_in([message]):
+            self._calls.setdefault(call_id, key)
+        for call_id in returns_in([message]):
+            self._returns.setdefault(call_id, key)
 
     def take(self, event: SourceEvent) -> None:
         """Take the next event."""
@@ -120,18 +132,20 @@ class _Shown:
             self._order[key] = self._objects[key]
         elif key in self._kept:
             self._order[key] = load([self._kept[key]])[0]
-        elif own is None and (made := _message(event, self._tools.get(event.call_id or ""))) is not None:
+        elif (made := _message(event, self._tools.get(event.call_id or ""))) is not None:
             self._order[f"event:{event.seq}"] = load([made])[0]
 
-    def messages(self) -> list[ModelMessage]:
-        """Return them."""
-        newest = self._objects.get(self._newest)
-        self._order.pop(self._newest, None)
-        return [*self._order.values(), *([newest] if newest is not None else [])]
+    def messages(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+        """Return them, the newest of the history last."""
+        newest = list(messages[-1:])
+        return [*(one for one in self._order.values() if one is not (newest and newest[0])), *newest]
 
-    def covered(self) -> list[Json]:
-        """Return the messages of the history that are not shown."""
-        return [m for key, m in self._history.items() if key not in self._order and key != self._newest]
+    def covered_prompts(self, messages: Sequence[ModelMessage]) -> Iterator[SystemPromptPart]:
+        """Yield the system prompts of messages of the history that are not shown."""
+        here = {id(message) for message in (*self._order.values(), *messages[-1:])}
+        for message in messages:
+            if isinstance(message, ModelRequest) and id(message) not in here:
+                yield from (part for part in message.parts if isinstance(part, SystemPromptPart))
 
     def _message_of(self, event: SourceEvent) -> str:
         """Return the key of the message that tells of an effect's call or result; "": none does."""

@@ -99,11 +99,6 @@ def returns_of(message: Json) -> Iterator[tuple[int, Json]]:
     return parts_of(message, _RETURNS)
 
 
-def system_parts(message: Json) -> list[Json]:
-    """Return the system prompts of a message."""
-    return [part for _, part in parts_of(message, frozenset({"system-prompt"}))]
-
-
 @dataclass(slots=True)
 class Writer:
     """Makes the events of messages, in order.
