@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+import pydantic
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry
 from pydantic_ai.tools import AgentDepsT, RunContext
 from pydantic_ai.toolsets import ToolsetTool, WrapperToolset
-from pydantic_core import to_jsonable_python
 
 from strandline import EffectFailedError, EffectUnknownError, InvalidInputError, Workflow
 from strandline.client.tools import ToolProbe, ToolText
 
-_NOT_RUN = (ApprovalRequired, CallDeferred, ModelRetry)
+_NOT_RUN: Final = (ApprovalRequired, CallDeferred, ModelRetry)
+_ANY: Final = pydantic.TypeAdapter(object, config=pydantic.ConfigDict(ser_json_bytes="base64"))
 
 
 @dataclass
@@ -49,7 +50,7 @@ class EffectToolset(WrapperToolset[AgentDepsT]):
                 refused.append(error)
                 raise EffectFailedError(f"{type(error).__name__}: {error}") from error
             ran.append(value)
-            return to_jsonable_python(getattr(value, "return_value", value), bytes_mode="base64", fallback=str)
+            return _as_json(getattr(value, "return_value", value))
 
         toolset = self.workflow.toolset(
             {name: run},
@@ -57,7 +58,7 @@ class EffectToolset(WrapperToolset[AgentDepsT]):
             subjects={name: self.subjects[name]} if name in self.subjects else None,
         )
         try:
-            recorded = await toolset.acall(ctx.tool_call_id, name, to_jsonable_python(tool_args, fallback=str))
+            recorded = await toolset.acall(ctx.tool_call_id, name, _as_json(tool_args))
         except EffectFailedError as error:
             if refused:
                 raise refused[0] from None
@@ -65,3 +66,8 @@ class EffectToolset(WrapperToolset[AgentDepsT]):
         except EffectUnknownError as error:
             return f"The outcome of this call is not known, and it was not run again: {error.message}"
         return ran[0] if ran else recorded
+
+
+def _as_json(value: object) -> Any:  # noqa: ANN401  JSON is what it is
+    """Return a value as JSON, as the framework would serialize it; what it could not is text."""
+    return _ANY.dump_python(value, mode="json", fallback=str)
