@@ -23,6 +23,8 @@ from agents import Agent, ModelResponse, RunConfig, Runner, SQLiteSession, Usage
 from agents.memory import Session, is_openai_responses_compaction_aware_session  # noqa: E402
 from agents.models.interface import Model  # noqa: E402
 from openai.types.responses import (  # noqa: E402
+    Response,
+    ResponseCompletedEvent,
     ResponseFunctionToolCall,
     ResponseOutputMessage,
     ResponseOutputText,
@@ -626,8 +628,41 @@ def test_a_view_reads_its_own_items(db):
         wf.define_view(name, audiences={name})
         session = StrandlineSession(wf.view(name), audience=name)
         asyncio.run(session.add_items([{"role": "user", "content": f"for {name}"}]))
-    own = asyncio.run(StrandlineSession(wf.view("writer")).get_items())
-    assert [item["content"] for item in own] == ["[note] The team begins.", "for writer"]
+    session = StrandlineSession(wf.view("writer"), audience="writer")
+    assert [item["content"] for item in asyncio.run(session.get_items())] == ["[note] The team begins.", "for writer"]
+    for take_back in (session.pop_item, session.clear_session):
+        with pytest.raises(strandline.InvalidInputError, match="what others said"):
+            asyncio.run(take_back())
+    assert [event.abandoned for event in wf.events()] == [False] * 3
+
+
+def test_a_streamed_run_is_kept_as_another(wf):
+    @effect_tool(wf)
+    def create_bucket(name: str) -> str:
+        """Create a bucket."""
+        return f"bucket-{name}"
+
+    class Streams(Script):
+        async def stream_response(self, system_instructions, input, *args, **kwargs):
+            response = await self.get_response(system_instructions, input)
+            done = Response(
+                id=response.response_id, created_at=0, model="m", object="response", output=response.output,
+                tool_choice="none", tools=[], parallel_tool_calls=False,
+            )  # fmt: skip
+            yield ResponseCompletedEvent(type="response.completed", response=done, sequence_number=0)
+
+    model = Streams([called("c1", "create_bucket", name="a")], [said("Made.")])
+    session = StrandlineSession(AgentMemory(wf, budget=4_000))
+
+    async def go():
+        result = Runner.run_streamed(make_agent(model, create_bucket), "Make.", session=session, run_config=QUIET)
+        async for _ in result.stream_events():
+            pass
+        return result.final_output
+
+    assert asyncio.run(go()) == "Made."
+    kinds = [item.get("type", item.get("role")) for item in asyncio.run(session.history())]
+    assert kinds == ["user", "function_call", "function_call_output", "message"]
 
 
 DIES = """

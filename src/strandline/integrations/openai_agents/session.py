@@ -26,6 +26,7 @@ from strandline.integrations.openai_agents.items import (
 )
 from strandline.integrations.openai_agents.reading import context_items, newest_items
 from strandline.limits import SESSION_ROUNDS_MAX
+from strandline.model.ids import DEFAULT_VIEW
 
 _BY = "openai-agents session"
 
@@ -98,6 +99,10 @@ class StrandlineSession:
         """Take the newest item back, and return it; None: there is none. It stays in the log, on a branch left behind.
 
         Facts that a program stated behind it are kept; approvals and pins behind it have to be given anew.
+
+        Raises:
+            InvalidInputError: the session is one of a narrow view, and a rewind is one of the whole workflow.
+            StaleRevisionError: somebody appended each time that it was tried.
         """
         return await asyncio.to_thread(self._pop)
 
@@ -106,6 +111,9 @@ class StrandlineSession:
 
         What a program stated beside the conversation (constraints, issues, artifacts, decisions, notes) goes on to
         hold; approvals and pins have to be given anew.
+
+        Raises:
+            InvalidInputError, StaleRevisionError: as of `pop_item`.
         """
         await asyncio.to_thread(self._clear)
 
@@ -207,6 +215,11 @@ class StrandlineSession:
 
     def _leave(self, seq: int, revision: int, why: str) -> bool:
         """Go back to before an event, in one transaction; False: somebody appended since `revision`."""
+        if self.workflow.view_name != DEFAULT_VIEW:
+            raise InvalidInputError(
+                f"{why} through the view {self.workflow.view_name!r} would take back what others said, too",
+                hint="Give each agent that takes items back a workflow of its own.",
+            )
         to = last_live(self.workflow, seq)
         facts = facts_from(self.workflow, seq, lambda event: kept(event) is not None)
         try:
