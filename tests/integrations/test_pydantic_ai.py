@@ -192,8 +192,9 @@ def test_several_calls_of_one_response(wf):
     assert sorted(runs) == ["a", "b"]
 
 
-def test_a_tool_that_only_reads_runs_each_time(wf):
-    agent, runs, _, _ = with_tool(wf, [call("a")], "1", [call("a")], "2", reads=frozenset({"create_bucket"}))
+@pytest.mark.parametrize("reads", ["create_bucket", {"create_bucket"}, ["look", "create_bucket"]])
+def test_a_tool_that_only_reads_runs_each_time(wf, reads):
+    agent, runs, _, _ = with_tool(wf, [call("a")], "1", [call("a")], "2", reads=reads)
     run(agent, "Look.")
     run(agent, "Look again.")
     assert (runs, wf.effects()) == (["a", "a"], [])

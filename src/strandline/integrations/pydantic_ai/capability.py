@@ -6,7 +6,7 @@ The run's own history stays whole, as the framework and its stores keep it; only
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,7 +40,7 @@ class StrandlineMemory(AbstractCapability[AgentDepsT]):
 
     memory: AgentMemory
     effects: bool = True
-    reads: frozenset[str] = frozenset()
+    reads: Collection[str] = ()
     probes: Mapping[str, ToolProbe] = field(default_factory=dict)
     subjects: Mapping[str, ToolText] = field(default_factory=dict)
     needs: Needs | None = None
@@ -70,7 +70,7 @@ class StrandlineMemory(AbstractCapability[AgentDepsT]):
         return EffectToolset(
             toolset,
             workflow=self.memory.workflow,
-            reads=frozenset(self.reads),
+            reads=self.reads,
             probes=self.probes,
             subjects=self.subjects,
         )

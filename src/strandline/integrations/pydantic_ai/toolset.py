@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -28,9 +28,12 @@ class EffectToolset(WrapperToolset[AgentDepsT]):
     """
 
     workflow: Workflow = field(kw_only=True)
-    reads: frozenset[str] = field(default=frozenset(), kw_only=True)
+    reads: Collection[str] = field(default=(), kw_only=True)
     probes: Mapping[str, ToolProbe] = field(default_factory=dict, kw_only=True)
     subjects: Mapping[str, ToolText] = field(default_factory=dict, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.reads = frozenset([self.reads] if isinstance(self.reads, str) else self.reads)
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]
