@@ -154,6 +154,21 @@ def test_where_the_summary_is_not_handed_out_it_is_judged_from_the_file(project:
     assert project.hook("PostCompact", trigger="auto").code == 0
 
 
+def test_a_summary_is_judged_once_also_where_its_boundary_closes_a_call(project: Project) -> None:
+    """I8: at the boundary an open call is abandoned, so the summary in the file speaks for one event more."""
+    call = {"type": "tool_use", "id": "c9", "name": "Agent", "input": {"prompt": "look"}}
+    project.say(_record("assistant", "a9", [call]))
+    for number in (1, 2):
+        project.hook("PreCompact", trigger="auto")
+        project.hook("PostCompact", trigger="auto", compact_summary=SUMMARY)
+        project.say(*_compacted(number))
+        for _ in range(2):
+            project.hook("Stop")
+    for workflow in project.workflow():
+        names = [entry.name for entry in workflow.lineage()]
+        assert names.count("claude-code-summary") == len(workflow.foreign_summaries()) == 2
+
+
 def test_an_invented_approval_is_said_with_its_sentence(project: Project) -> None:
     project.hook("PreCompact", trigger="manual")
     answer = project.hook(

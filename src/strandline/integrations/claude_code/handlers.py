@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +15,7 @@ from strandline.limits import HOOK_CONTEXT_CHARS_MAX
 
 _KEEP: Final = "Keep these facts word for word in the summary, and claim no approval beside them:"
 _BEFORE: Final = "From the log of this session, word for word; where a summary says otherwise, this holds."
-_FROM_LOG: Final = "`strandline recall -- REF` and `strandline events N` read more of it (workflow {name!r})."
+_FROM_LOG: Final = "More of it: `strandline recall {where} -- REF`, `strandline events {where} N`."
 _TORN: Final = "The session's file is damaged, so the history above may be cut short. The log has all that is whole."
 
 
@@ -74,7 +75,8 @@ def session_start(session: Session, config: HookConfig) -> Reply:
     if session.payload.source == "resume":  # then the newest summary stands before the model; after "compact" it is not
         beside = next((foreign.text for foreign in session.workflow.foreign_summaries()[-1:]), "")  # yet in the file
     carried = session.workflow.carried(config.budget, beside=beside)
-    text = _carried_text(session.workflow.name, carried, torn=report is not None and report.left_out_count > 0)
+    torn = report is not None and report.left_out_count > 0
+    text = _carried_text(_where(config, session.workflow.name), carried, torn=torn)
     if len(text) > HOOK_CONTEXT_CHARS_MAX:
         session.notes.append(
             f"what must be carried takes {len(text):,} characters; Claude Code shows {HOOK_CONTEXT_CHARS_MAX:,} at "
@@ -135,7 +137,13 @@ def _context(event: str, text: str) -> Reply:
     return Reply(value={"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
 
 
-def _carried_text(name: str, carried: Carried, *, torn: bool) -> str:
+def _where(config: HookConfig, workflow: str) -> str:
+    """Return the options that name the log; a URL is left out, for it may hold a password."""
+    store = [] if "://" in config.store else ["--store", config.store]
+    return shlex.join([*store, "--tenant", config.tenant, "--workflow", workflow])
+
+
+def _carried_text(where: str, carried: Carried, *, torn: bool) -> str:
     calls = [f"- {call.call_id} (tool {call.tool}) [event {call.seq}]" for call in carried.open_calls]
     parts = [
         _TORN if torn else "",
@@ -144,4 +152,4 @@ def _carried_text(name: str, carried: Carried, *, torn: bool) -> str:
         carried.ledger_text,
     ]
     said = [part for part in parts if part]
-    return "\n\n".join([_BEFORE, *said, _FROM_LOG.format(name=name)]) if said else ""
+    return "\n\n".join([_BEFORE, *said, _FROM_LOG.format(where=where)]) if said else ""

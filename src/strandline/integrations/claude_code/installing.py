@@ -104,7 +104,7 @@ def _entry(event: str, config: HookConfig, config_path: Path) -> Mapping[str, ob
 def _program() -> list[str]:
     """Return how this Strandline is called: the script beside its Python, so that no PATH decides."""
     script = Path(sys.executable).with_name("strandline")
-    return [str(script)] if script.exists() else [sys.executable, "-c", "from strandline.cli import main; main()"]
+    return [str(script)] if script.exists() else [sys.executable, "-m", "strandline"]
 
 
 def _write_config(path: Path, config: HookConfig) -> None:

@@ -53,10 +53,13 @@ class Session:
         foreign = self.workflow.foreign_summaries()
         if not foreign:
             return
+        newest = foreign[-1]
+        before = foreign[-2].through_seq if len(foreign) > 1 else -1
         entries = self.workflow.lineage()
-        judged = [e.revision for e in entries if e.kind is LineageKind.CHECKPOINT and e.name == SUMMARIES]
-        if foreign[-1].through_seq > max(judged, default=-1):
-            self.judge(foreign[-1].text, through=foreign[-1].through_seq)
+        judged = [e.detail["turn"] for e in entries if e.kind is LineageKind.CHECKPOINT and e.name == SUMMARIES]
+        # What PostCompact judged may speak for fewer events: at the boundary, in the file, open calls are closed.
+        if not any(isinstance(seq, int) and (seq > before or seq == newest.through_seq) for seq in judged):
+            self.judge(newest.text, through=newest.through_seq)
 
     def judge(self, text: str, *, through: int | None = None) -> ForeignJudgement:
         """Judge a summary, and keep what is said of it, with the manifest of what it dropped."""
