@@ -43,7 +43,7 @@ pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning")
 WHO = {"app_name": "shop", "user_id": "ann"}
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", pytest.param("sqlite", marks=pytest.mark.long)])
 def db(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sl.Strandline]:
     with sl.open(":memory:" if request.param == "memory" else tmp_path / "s.db") as db:
         yield db

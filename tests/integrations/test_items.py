@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -103,3 +105,21 @@ def test_the_active_summary_is_read_whole(workflow: sl.Workflow) -> None:
     summary = items.active_summary(workflow)
     assert (summary.watermark, summary.generation) == (outcome.watermark, 1)
     assert "Summary of events 1 to" in summary.text
+
+
+@pytest.mark.parametrize(
+    ("guest", "needed", "extra"),
+    [
+        ("google_adk", "google.adk", "google-adk"),
+        ("agent_framework", "agent_framework", "agent-framework"),
+        ("strands", "strands", "strands"),
+    ],
+)
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, guest: str, needed: str, extra: str) -> None:
+    begin = (f"{needed}.", f"strandline.integrations.{guest}")
+    for name in [name for name in sys.modules if name == needed or name.startswith(begin)]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, needed, None)
+    with pytest.raises(sl.InvalidInputError, match="which is not installed") as caught:
+        importlib.import_module(f"strandline.integrations.{guest}")
+    assert f"[{extra}]" in caught.value.hint

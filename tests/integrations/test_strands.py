@@ -32,7 +32,7 @@ from strandline.integrations.strands import (
 )
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", pytest.param("sqlite", marks=pytest.mark.long)])
 def db(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sl.Strandline]:
     with sl.open(":memory:" if request.param == "memory" else tmp_path / "s.db") as db:
         yield db

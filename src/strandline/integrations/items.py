@@ -8,7 +8,7 @@ part stands once, is verified as the log is (I4), and goes when its event is era
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
@@ -200,3 +200,23 @@ def last_covered(workflow: Workflow, framework: str, watermark: int) -> str | No
                 return (event.message_id or "").removeprefix(f"{framework}:")
         last = first - 1
     return None
+
+
+def find_item(workflow: Workflow, framework: str, item_id: str) -> Item | None:
+    """Return a live item by its id; None: there is none."""
+    first = workflow.seqs_of([part_key(f"{framework}:{item_id}")])
+    return next(read_items(workflow, framework, from_seq=min(first.values())), None) if first else None
+
+
+def covered_count(workflow: Workflow, framework: str, watermark: int, is_result: Callable[[Json], bool]) -> int:
+    """Return how many items, numbered from 0, a summary up to `watermark` stands for.
+
+    A call and its result stay together: where the next item holds a result, the one before it is shown beside it.
+    """
+    last = last_covered(workflow, framework, watermark)
+    if last is None:
+        return 0
+    count = int(last) + 1
+    following = find_item(workflow, framework, str(count))
+    parted = following is not None and any(part is not None and is_result(part) for part in following.parts)
+    return count - 1 if parted else count

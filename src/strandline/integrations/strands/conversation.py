@@ -11,8 +11,8 @@ from strands.types.content import Message
 from strands.types.exceptions import ContextWindowOverflowException
 
 from strandline import CompactionResult, InvalidInputError, Workflow
-from strandline.integrations.items import Item, active_summary, compact_through, last_covered, part_key, read_items
-from strandline.integrations.strands.messages import FRAMEWORK, item_id
+from strandline.integrations.items import Item, active_summary, compact_through, covered_count, find_item
+from strandline.integrations.strands.messages import FRAMEWORK
 from strandline.limits import GUEST_SUMMARY_TOKENS, SUMMARIZER_DEADLINE_S
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class StrandlineConversationManager(ConversationManager):
 
     def _compact(self, last: Message, count: int) -> None:
         number = self.removed_message_count + count - 1
-        stored = self._stored(number)
+        stored = find_item(self._workflow, FRAMEWORK, str(number))
         if stored is None or not _is_of(stored, last):
             raise InvalidInputError(
                 f"message {number} of the agent's list is not the one in {self._workflow!r}; nothing was compacted",
@@ -112,16 +112,9 @@ class StrandlineConversationManager(ConversationManager):
             )
 
     def _summary(self) -> tuple[Message | None, int]:
-        """Return the active summary as a message, and how many messages it stands for.
-
-        A call and its result stay together: a message with a result whose call the summary covers stays out of it.
-        """
+        """Return the active summary as a message, and how many messages it stands for."""
         summary = active_summary(self._workflow)
-        last = last_covered(self._workflow, FRAMEWORK, summary.watermark)
-        covered = 0 if last is None else int(last) + 1
-        following = self._stored(covered)
-        if covered and following is not None and any("toolResult" in (part or {}) for part in following.parts):
-            covered -= 1
+        covered = covered_count(self._workflow, FRAMEWORK, summary.watermark, lambda block: "toolResult" in block)
         if not covered:
             return None, 0
         name = f"{self._workflow!r} {summary.generation}"
@@ -131,10 +124,6 @@ class StrandlineConversationManager(ConversationManager):
             "tracking_id": str(uuid.uuid5(uuid.NAMESPACE_OID, name)),
             "metadata": {"custom": {_MARK: summary.generation}},
         }, covered
-
-    def _stored(self, number: int) -> Item | None:
-        first = self._workflow.seqs_of([part_key(item_id(number))])
-        return next(read_items(self._workflow, FRAMEWORK, from_seq=min(first.values())), None) if first else None
 
 
 def _is_summary(message: Message) -> bool:
