@@ -104,8 +104,8 @@ class StrandlineSessionRepository(SessionRepository):
     def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: object) -> None:
         """Put another content in a message's place, as guardrails ask for, and erase what it said (C31).
 
-        What was said goes out of the log and of all summaries. The new content comes first, so that a process that dies
-        between the two shows it nevertheless; the next update erases what is left.
+        What was said goes out of the log and of all summaries. The new content comes first: if the process dies between
+        the two, the session shows it, and the log still holds what was said until the update is made again.
 
         Raises:
             SessionException: there is no such message.
