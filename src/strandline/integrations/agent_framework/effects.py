@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from agent_framework import Content, FunctionInvocationContext, FunctionMiddleware
-from pydantic import BaseModel
 
 from strandline import AsyncWorkflow, EffectFailedError, EffectUnknownError
 
@@ -44,7 +43,7 @@ class StrandlineEffects(FunctionMiddleware):
         session = context.session
         workflow = AsyncWorkflow(self._history.workflow(None if session is None else session.session_id))
         given = context.arguments
-        arguments = given.model_dump(mode="json") if isinstance(given, BaseModel) else dict(given)
+        arguments = dict(given) if isinstance(given, Mapping) else given.model_dump(mode="json")
         call_id = context.metadata["call_id"]
         ran: list[object] = []
 
