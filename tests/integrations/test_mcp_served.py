@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from threading import Event, Semaphore
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -30,7 +31,7 @@ from strandline.integrations.mcp import Access, TokenFile, http_app
 from strandline.integrations.mcp.server import make_server
 from strandline.integrations.mcp.serving import is_loopback
 from strandline.integrations.mcp.tools import TOOLS
-from strandline.limits import MCP_ARGUMENTS_BYTES_MAX, MCP_CALLS_PER_TENANT_MAX, MCP_REQUEST_BYTES_MAX
+from strandline.limits import MCP_ARGUMENTS_BYTES_MAX, MCP_CALLS_MAX, MCP_CALLS_PER_TENANT_MAX, MCP_REQUEST_BYTES_MAX
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("STRANDLINE_")}
 MODES = ["auto", "legacy"]
@@ -153,6 +154,43 @@ def test_too_many_calls_of_a_tenant_are_refused_none_is_lost_and_others_get_thei
                 assert workflow.basis().revision == len(done)
                 whose.set("acme")
                 await ask(client, "status")
+
+    asyncio.run(run())
+
+
+def test_who_goes_away_has_a_thread_until_the_call_has_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = Semaphore(0), Event()
+    append = strandline.Workflow.append
+
+    def slow(self: strandline.Workflow, *given: Any, **more: Any) -> strandline.Appended:
+        begun.release()
+        assert go_on.wait(PATIENCE_S)
+        return append(self, *given, **more)
+
+    monkeypatch.setattr(strandline.Workflow, "append", slow)
+
+    async def run() -> None:
+        with strandline.open(":memory:") as db:
+            server = make_server(db, lambda: Access(tenant="acme", workflows=["release-42"]))
+            async with Client(server) as client:
+
+                def note(text: str) -> asyncio.Future[Any]:
+                    return asyncio.ensure_future(client.call_tool("append_event", {"kind": "note", "text": text}))
+
+                running = [note(f"runs {n}") for n in range(MCP_CALLS_MAX)]
+                for _ in running:
+                    assert await asyncio.to_thread(begun.acquire, timeout=PATIENCE_S)
+                waiting = [note("waits") for _ in range(3)]
+                await asyncio.sleep(0)
+                for call in (*running, *waiting):
+                    call.cancel()
+                await asyncio.gather(*running, *waiting, return_exceptions=True)
+                last = note("last")
+                assert not await asyncio.to_thread(begun.acquire, timeout=0.2)  # no thread is free
+                go_on.set()
+                assert not (await last).is_error
+                texts = sorted(event.text for event in db.tenant("acme").workflow("release-42").events())
+                assert texts == ["last", *(f"runs {n}" for n in range(MCP_CALLS_MAX))]
 
     asyncio.run(run())
 

@@ -6,7 +6,9 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
@@ -74,24 +76,25 @@ def make_server(db: Strandline, access: Callable[[], Access]) -> Server[dict[str
 
 
 class _Desk:
-    """Runs calls in threads: a few at once, the others in the order in which they came, of a tenant so many at most."""
+    """Runs calls in threads of its own: a few at once, the others in the order in which they came."""
 
     def __init__(self, db: Strandline, access: Callable[[], Access]) -> None:
         self._db = db
         self._access = access
-        self._turns = asyncio.Semaphore(MCP_CALLS_MAX)
+        self._threads = ThreadPoolExecutor(MCP_CALLS_MAX, "strandline-mcp")
         self._here: Counter[str] = Counter()  # calls by tenant
 
     async def serve(self, tool: Tool, arguments: dict[str, object]) -> tuple[dict[str, object], bool]:
         """Return what the caller is told, and whether it is an error.
 
-        Who goes away before the answer does not undo an append: its commit settles.
+        A call that runs is not broken off when who asked goes away, and has its thread until then; one that waits is
+        dropped.
         """
         try:
             access = self._access()
             with self._seat(access.tenant):
-                async with self._turns:
-                    return await asyncio.to_thread(self._answer, tool, access, arguments), False
+                answering = self._threads.submit(copy_context().run, self._answer, tool, access, arguments)
+                return await asyncio.wrap_future(answering), False
         except StrandlineError as error:
             _log.info("%s was refused: %s: %s", tool.name, type(error).__name__, error)
             return {"error": refusal(error)}, True
