@@ -15,6 +15,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from bench.faults.graphs import answering, say, texts
 from bench.faults.shown import Shown
+from strandline.integrations.langgraph import StrandlineSaver
 
 PACKAGE = "langgraph-checkpoint-sqlite"
 BEHIND_NS = 60 * 10**9
@@ -22,6 +23,11 @@ BEHIND_NS = 60 * 10**9
 
 def stock(folder: Path) -> Shown:
     with SqliteSaver.from_conn_string(str(folder / "agent.db")) as saver:
+        return behind(saver)
+
+
+def ours(folder: Path) -> Shown:
+    with StrandlineSaver.from_conn_string(str(folder / "agent.db"), tenant="acme") as saver:
         return behind(saver)
 
 

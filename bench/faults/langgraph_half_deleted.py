@@ -14,6 +14,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from bench.faults.graphs import THREAD, THREAD_ID, answering, say
 from bench.faults.shown import Shown, told
+from strandline.integrations.langgraph import StrandlineSaver
 
 PACKAGE = "langgraph-checkpoint-sqlite"
 
@@ -24,14 +25,20 @@ def stock(folder: Path) -> Shown:
         return failed_delete(saver, path, "writes")
 
 
+def ours(folder: Path) -> Shown:
+    path = folder / "agent.db"
+    with StrandlineSaver.from_conn_string(str(path), tenant="acme") as saver:
+        return failed_delete(saver, path, "state_node")
+
+
 def failed_delete(saver: BaseCheckpointSaver, path: Path, table: str) -> Shown:
     say(answering(saver), "Prepare the release.")
-    before = len(list(saver.list(THREAD))), rows(path, table)
+    before, kept = len(list(saver.list(THREAD))), rows(path, table)
     refuse_deletes(path, table)
     deleter_is_told = told(lambda: saver.delete_thread(THREAD_ID))
-    after = len(list(saver.list(THREAD))), rows(path, table)
-    said = f"checkpoints and writes: {before} before, {after} afterwards; the deleter is told: {deleter_is_told}"
-    return Shown(held=after == before, said=said)
+    after, whole = len(list(saver.list(THREAD))), rows(path, table) == kept
+    said = f"checkpoints before: {before}, after: {after}; every row of {table} is there: {whole}"
+    return Shown(held=after == before and whole, said=f"{said}; the deleter is told: {deleter_is_told}")
 
 
 def refuse_deletes(path: Path, table: str) -> None:

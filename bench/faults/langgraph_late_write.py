@@ -12,12 +12,18 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from bench.faults.graphs import THREAD, THREAD_ID, answering, say
 from bench.faults.shown import Shown, told
+from strandline.integrations.langgraph import StrandlineSaver
 
 PACKAGE = "langgraph-checkpoint-sqlite"
 
 
 def stock(folder: Path) -> Shown:
     with SqliteSaver.from_conn_string(str(folder / "agent.db")) as saver:
+        return deleted_meanwhile(saver)
+
+
+def ours(folder: Path) -> Shown:
+    with StrandlineSaver.from_conn_string(str(folder / "agent.db"), tenant="acme") as saver:
         return deleted_meanwhile(saver)
 
 

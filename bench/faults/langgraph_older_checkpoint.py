@@ -9,32 +9,48 @@ from __future__ import annotations
 from pathlib import Path
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import SummarizationMiddleware
-from langchain_core.messages import HumanMessage
+from langchain.agents.middleware import AgentMiddleware, SummarizationMiddleware
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from bench.faults.chat import ScriptedChat
-from bench.faults.shown import Shown
+import strandline
+from bench.faults.chat import FILLER, ScriptedChat
+from bench.faults.graphs import THREAD, say
+from bench.faults.shown import Shown, told
+from strandline.integrations.langgraph import StrandlineMiddleware, StrandlineSaver
 
 PACKAGE = "langgraph"
-TURNS = 4
+TURNS, MESSAGES_BEFORE = 4, 6
 
 
 def stock(folder: Path) -> Shown:
-    summarizer = ScriptedChat(answers=("First telling.", "Second telling."))
+    summarizer = ScriptedChat(answers=("one telling", "another telling"))
     compacting = SummarizationMiddleware(summarizer, trigger=("messages", 7), keep=("messages", 2))
     with SqliteSaver.from_conn_string(str(folder / "agent.db")) as saver:
-        agent = create_agent(ScriptedChat(), middleware=[compacting], checkpointer=saver)
-        thread = {"configurable": {"thread_id": "release-42"}}
-        for turn in range(TURNS):
-            agent.invoke({"messages": [HumanMessage(f"Question {turn}?")]}, thread)
-        summary = summary_of(agent.get_state(thread).values["messages"])
-        before = next(state for state in agent.get_state_history(thread) if len(state.values["messages"]) == 6)
-        again = agent.invoke({"messages": [HumanMessage("Publish?")]}, before.config)
-    telling = summary_of(again["messages"])
-    said = f"the thread's summary: {summary!r}; resumed from before it, without an error: {telling!r}"
-    return Shown(held=telling == summary, said=said)
+        return gone_back(saver, compacting)
 
 
-def summary_of(messages: list[HumanMessage]) -> str:
-    return messages[0].text.splitlines()[-1]
+def ours(folder: Path) -> Shown:
+    with strandline.open(folder / "agent.db") as db:
+        tenant = db.tenant("acme")
+        compacting = StrandlineMiddleware(tenant, trigger=("messages", 7), keep=("messages", 2))
+        return gone_back(StrandlineSaver(tenant), compacting)
+
+
+def gone_back(saver: BaseCheckpointSaver, compacting: AgentMiddleware) -> Shown:
+    model = ScriptedChat(answers=(f"Done. {FILLER}",))
+    agent = create_agent(model, middleware=[compacting], checkpointer=saver)
+    for turn in range(TURNS):
+        say(agent, f"Question {turn}?")
+    summary = summary_in(model)
+    before = next(s for s in agent.get_state_history(THREAD) if len(s.values["messages"]) == MESSAGES_BEFORE)
+    calls = len(model.shown)
+    agent_is_told = told(lambda: agent.invoke({"messages": "Publish?"}, before.config))
+    again = summary_in(model) if len(model.shown) > calls else "not called"
+    said = f"the model was shown {summary!r}; gone back: {again!r}; who goes back is told: {agent_is_told}"
+    return Shown(held=agent_is_told != "nothing", said=said)
+
+
+def summary_in(model: ScriptedChat) -> str:
+    """Return how the summary begins that the model was shown last."""
+    return " ".join(model.shown[-1][0].text.split())[:62]

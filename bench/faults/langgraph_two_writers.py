@@ -13,12 +13,18 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from bench.faults.graphs import answering, say, texts
 from bench.faults.shown import Shown, told
+from strandline.integrations.langgraph import StrandlineSaver
 
 PACKAGE = "langgraph-checkpoint-sqlite"
 
 
 def stock(folder: Path) -> Shown:
     with SqliteSaver.from_conn_string(str(folder / "agent.db")) as saver:
+        return overtaken(saver)
+
+
+def ours(folder: Path) -> Shown:
+    with StrandlineSaver.from_conn_string(str(folder / "agent.db"), tenant="acme") as saver:
         return overtaken(saver)
 
 
