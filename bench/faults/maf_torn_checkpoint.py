@@ -1,38 +1,56 @@
-"""Where the newest checkpoint is torn, an older one is the latest; a warning in the log is all that is said."""
+"""Where the newest checkpoint is torn, an older one counts as the latest; a warning in a log is all that is said."""
 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from agent_framework import CheckpointStorage, FileCheckpointStorage, WorkflowCheckpoint
 
+import strandline
 from bench.faults.shown import Shown
+from strandline.integrations.agent_framework import StrandlineCheckpointStorage
 
 PACKAGE = "agent-framework-core"
-STEPS = 3
+STEPS, TORN_BYTES = 3, 20
 
 
 def stock(folder: Path) -> Shown:
-    storage = FileCheckpointStorage(folder)
-
-    async def run() -> WorkflowCheckpoint | None:
-        newest = await save(storage)
+    def tear(newest: str) -> None:
         path = folder / f"{newest}.json"
-        path.write_bytes(path.read_bytes()[:-20])
-        return await storage.get_latest(workflow_name="release")
+        path.write_bytes(path.read_bytes()[:-TORN_BYTES])
 
-    latest = asyncio.run(run())
-    step = latest.state["step"] if latest else None
-    said = f"the newest checkpoint, of step {STEPS}, is torn; the latest is that of step {step}, without an error"
-    return Shown(held=step == STEPS, said=said)
+    return asyncio.run(torn(FileCheckpointStorage(folder), tear))
 
 
-async def save(storage: CheckpointStorage) -> str:
-    """Save a checkpoint after each step, and return the id of the newest."""
+def ours(folder: Path) -> Shown:
+    path = folder / "agent.db"
+
+    def tear(newest: str) -> None:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            torn = "UPDATE saved_state SET meta = substr(meta, 1, length(meta) - ?) WHERE position = ?"
+            assert connection.execute(torn, (TORN_BYTES, STEPS)).rowcount == 1
+
+    with strandline.open(path) as db:
+        return asyncio.run(torn(StrandlineCheckpointStorage(db.tenant("acme"), "release-42"), tear))
+
+
+async def torn(storage: CheckpointStorage, tear: Callable[[str], None]) -> Shown:
     saved: list[str] = []
     for step in range(1, STEPS + 1):
         before = saved[-1] if saved else None
         checkpoint = WorkflowCheckpoint("release", "graph-1", previous_checkpoint_id=before, state={"step": step})
         saved.append(await storage.save(checkpoint))
-    return saved[-1]
+    tear(saved[-1])
+    try:
+        latest = await storage.get_latest(workflow_name="release")
+    except Exception as error:  # noqa: BLE001 # whatever a storage raises is what its reader is told
+        return Shown(held=True, said=f"the newest of {STEPS} is torn; the reader is told: {type(error).__name__}")
+    step = latest.state["step"] if latest else 0
+    return Shown(
+        held=step == STEPS,
+        said=f"the newest of {STEPS} is torn; the latest is number {step}; the reader is told: nothing",
+    )
