@@ -34,7 +34,7 @@ def show(each: Fault, *, markdown: bool) -> bool:
     """Run and print both halves; return whether ours held."""
     version = each.version
     stock = run(each.stock) if version else None
-    ours = run(each.ours) if each.ours else Shown(said="its integration is still to come", held=True)
+    ours = run(each.ours)
     said = stock.said if stock else "not installed"
     if markdown:
         command = f"`python -m bench.faults {each.name}`"

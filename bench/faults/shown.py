@@ -47,7 +47,7 @@ class Fault:
     what: str
     package: str
     stock: Half
-    ours: Half | None  # None: its integration is still to come
+    ours: Half
 
     @property
     def version(self) -> str | None:
@@ -62,7 +62,7 @@ def fault(name: str) -> Fault:
     """Return a fault by its name; its framework is imported here."""
     module = importlib.import_module(f"bench.faults.{name.replace('-', '_')}")
     what = (module.__doc__ or "").partition("\n\n")[0].replace("\n", " ").rstrip(".")
-    return Fault(name=name, what=what, package=module.PACKAGE, stock=module.stock, ours=getattr(module, "ours", None))
+    return Fault(name=name, what=what, package=module.PACKAGE, stock=module.stock, ours=module.ours)
 
 
 def killed(program: Callable[..., None], *arguments: object) -> bool:
