@@ -47,7 +47,7 @@ EXIT_CODE = re.compile(r"# exit code (\d+)")
 # what the page on references shows of what the extractor finds
 EXAMPLES = {"MAX_RETRIES", "CheckpointStore", "JavaScript", "Makefile"}
 HOOKS = {"PreCompact", "PostCompact", "SessionStart", "UserPromptSubmit", "Stop", "PreToolUse"}  # events of Claude Code
-FOREIGN = {"BaseCheckpointSaver", "SummarizationMiddleware", *HOOKS, *vars(builtins)}
+FOREIGN = {"BaseCheckpointSaver", "BaseStore", "SummarizationMiddleware", *HOOKS, *vars(builtins)}
 
 
 def page_id(path: Path) -> str:

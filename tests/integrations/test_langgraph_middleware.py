@@ -134,6 +134,14 @@ def test_a_summary_that_fails_ends_no_turn(tenant: strandline.Tenant, summarizer
     assert "Error generating" not in str(model.shown[-1])
 
 
+def test_a_trigger_that_waits_for_more_cuts_nothing_off(tenant: strandline.Tenant) -> None:
+    """C7, C19: over the budget a summary speaks for what is left out, whatever the trigger waits for."""
+    model = ScriptedModel(script=answers("Yes."))
+    long_talk(agent(tenant, model, budget=2_000, trigger=("messages", 1_000)), 30)
+    assert tenant.workflow("t").basis().generation > 0
+    assert tenant.workflow("t").context(2_000).omitted == ()
+
+
 def test_the_system_prompt_stays_and_counts_as_none_of_the_log(tenant: strandline.Tenant) -> None:
     model = ScriptedModel(script=answers("Yes."))
     graph = create_agent(

@@ -74,11 +74,11 @@ class Sizes:
         return Target(budget=budget, compact_at=compact_at, compact_to=self._compact_to(context, compact_at, window))
 
     def _is_due(self, context: Context, size: int, budget: int, window: int | None) -> bool:
+        if size >= budget or not self.clauses:  # over the budget something is left out, whatever the trigger waits for
+            return size >= budget
         reached = {"tokens": float(size), "messages": float(len(_lines(context)))}
         if any("fraction" in clause for clause in self.clauses):
             reached["fraction"] = size / _known(window)
-        if not self.clauses:
-            return size >= budget
         return any(all(reached[kind] >= least for kind, least in clause.items()) for clause in self.clauses)
 
     def _compact_to(self, context: Context, compact_at: int, window: int | None) -> int:
