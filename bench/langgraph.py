@@ -208,7 +208,8 @@ def figures(all_of_them: list[Competitor], turns: int, payload: int) -> list[dic
     return found
 
 
-def measure(turns: int, graph_turns: int) -> dict[str, Any]:
+def measure(turns: int, graph_turns: int, keep: Callable[[dict[str, Any]], object]) -> None:
+    """Measure, and keep what there is after each part."""
     names = (
         "Strandline, SQLite",
         "stock SqliteSaver, SQLite",
@@ -222,7 +223,16 @@ def measure(turns: int, graph_turns: int) -> dict[str, Any]:
         "stock SqliteSaver, SQLite, DeltaChannel": lambda saver: by_graph(saver, Delta),
     }
     load = [round(os.getloadavg()[0], 1)]
-    parts = {}
+    packages = ("langgraph", "langgraph-checkpoint", "langgraph-checkpoint-sqlite", "langgraph-checkpoint-postgres")
+    parts: dict[str, Any] = {}
+    found = {
+        "command": "make bench-langgraph",
+        "date": datetime.now(UTC).date().isoformat(),
+        "cores": os.cpu_count(),
+        "load": load,
+        "versions": {name: version(name) for name in packages},
+        "parts": parts,
+    }
     for part, turns_of, count, messages in (
         ("put", dict.fromkeys(names, by_hand), turns, turns),
         ("graph", graphs, graph_turns, 2 * graph_turns),
@@ -233,15 +243,7 @@ def measure(turns: int, graph_turns: int) -> dict[str, Any]:
                 ours = competitors(stack, turns_of)
                 run(ours, count)
                 parts[part] = {"turns": count, "figures": figures(ours, count, messages * MESSAGE_BYTES)}
-    packages = ("langgraph", "langgraph-checkpoint", "langgraph-checkpoint-sqlite", "langgraph-checkpoint-postgres")
-    return {
-        "command": "make bench-langgraph",
-        "date": datetime.now(UTC).date().isoformat(),
-        "cores": os.cpu_count(),
-        "load": [*load, round(os.getloadavg()[0], 1)],
-        "versions": {name: version(name) for name in packages},
-        "parts": parts,
-    }
+            keep({**found, "load": [*load, round(os.getloadavg()[0], 1)]})
 
 
 def main() -> None:
@@ -253,7 +255,7 @@ def main() -> None:
     asked = parser.parse_args()
     path = RESULTS / "langgraph.json"
     if not asked.page_only:
-        path.write_text(json.dumps(measure(asked.turns, asked.graph_turns), indent=1))
+        measure(asked.turns, asked.graph_turns, lambda found: path.write_text(json.dumps(found, indent=1)))
     write_page(RESULTS)
 
 
