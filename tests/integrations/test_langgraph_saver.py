@@ -10,8 +10,9 @@ import threading
 import uuid
 from contextlib import closing
 
+import numpy as np
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.memory import InMemorySaver
@@ -19,7 +20,7 @@ from langgraph.types import Command
 
 import strandline
 from strandline import CorruptRecordError, InvalidInputError, StateConflictError, StateErasedError
-from strandline.integrations.langgraph import StrandlineSaver
+from strandline.integrations.langgraph import StrandlineSaver, StrandlineStore
 from tests.integrations.langgraph_graphs import asking, delta, talk, thread
 
 pytestmark = pytest.mark.filterwarnings("ignore::langchain_core._api.LangChainBetaWarning")
@@ -263,6 +264,18 @@ class TestTenants:
         assert saver.get_tuple(beginning("theirs")) is None
 
 
+class TestOtherStates:
+    def test_what_no_saver_saved_is_no_checkpoint(self, saver):
+        """The items of a store are saved states of the tenant, too."""
+        StrandlineStore(saver.tenant).put(("users", "ann"), "prefs", {"theme": "dark"})
+        put(saver, beginning(), {"n": 1})
+        assert [one.config["configurable"]["thread_id"] for one in saver.list(None)] == ["t"]
+        saver.tenant.workflow("other").states.save("1", {}, meta=b"what another guest says")
+        assert len(list(saver.list(None))) == 1
+        with pytest.raises(CorruptRecordError, match="no checkpoint"):
+            saver.get_tuple(beginning("other"))
+
+
 class TestRemoving:
     def test_a_pruned_thread_goes_on(self, saver):
         graph = delta(saver)
@@ -323,6 +336,10 @@ class TestBadInput:
         with pytest.raises(InvalidInputError, match="one thread"):
             list(saver.list(None, before=lost))
 
+    def test_a_limit_that_is_none(self, saver):
+        with pytest.raises(InvalidInputError, match="0 or more"):
+            list(saver.list(beginning(), limit=-1))
+
     def test_a_restore_that_is_none(self, saver):
         with pytest.raises(InvalidInputError, match="restore"):
             StrandlineSaver(saver.tenant, restore="maybe")
@@ -374,6 +391,16 @@ class TestEachValueOnce:
             assert one.get(beginning())["channel_values"]["messages"] == left
             assert one.get(beginning())["channel_values"]["other"] == [{"n": n} for n in range(35)]
 
+    def test_an_artifact_that_cannot_be_compared_is_saved_again(self, saver):
+        """An array answers `==` with an array, and two of them no yes or no."""
+        found = ToolMessage("rows", id="t", tool_call_id="c", artifact=np.arange(3))
+        first = put(saver, beginning(), {"messages": [HumanMessage("q", id="q"), found]})
+        put(saver, first, {"messages": [HumanMessage("q", id="q"), found, HumanMessage("more", id="m")]})
+        for one in (saver, fresh(saver)):
+            held = one.get(beginning())["channel_values"]["messages"]
+            assert [message.id for message in held] == ["q", "t", "m"]
+            assert held[1].artifact.tolist() == [0, 1, 2]
+
     def test_another_savers_turns_are_seen(self, saver):
         talk(saver).invoke(HELLO, thread("t"))
         talk(fresh(saver)).invoke(HELLO, thread("t"))
@@ -388,3 +415,21 @@ class TestEachValueOnce:
         workflow.erase(events=[1], by="ann", why="asked to")
         with pytest.raises(StateErasedError):
             saver.get_tuple(thread("t"))
+
+    @pytest.mark.parametrize("where", ["messages", "metadata"])
+    def test_a_thread_of_which_something_was_erased_is_listed_and_pruned(self, saver, where):
+        workflow, secret = saver.tenant.workflow("t"), "the patient's name is Ada Example, born in Bern"
+        workflow.append(strandline.message("user", secret, key="m1"))
+        said = {"messages": secret if where == "messages" else "hello", "metadata": "none"} | {where: secret}
+        told = {**thread("t"), "metadata": {"who": said["metadata"]}}
+        for text in (said["messages"], "more"):
+            talk(saver).invoke({"messages": [("user", text)]}, told)
+        workflow.erase(events=[1], by="ann", why="asked to")
+        if where == "messages":
+            held = [one.checkpoint["channel_values"].get("messages", ()) for one in saver.list(thread("t"))]
+            assert [len(messages) for messages in held] == [3, 2, 1, 1, 0, 0]
+        else:
+            with pytest.raises(StateErasedError, match="all that checkpoint"):
+                list(saver.list(thread("t")))
+        saver.prune(["t"])
+        assert len(list(workflow.states.list())) == 1

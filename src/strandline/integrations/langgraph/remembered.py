@@ -205,9 +205,16 @@ def are_messages(value: object) -> TypeGuard[list[BaseMessage]]:
 def _same(old: Sequence[object], new: Sequence[object]) -> int:
     """Return how many elements two lists begin with that are equal."""
     most = min(len(old), len(new))
-    if old[:most] == new[:most]:
+    if _equal(old[:most], new[:most]):
         return most
-    return next(at for at in range(most) if old[at] != new[at])
+    return next((at for at in range(most) if not _equal(old[at], new[at])), most)
+
+
+def _equal(old: object, new: object) -> bool:
+    try:
+        return bool(old == new)
+    except Exception:  # noqa: BLE001  a tool's artifact may be an array, which answers no yes or no: it is saved again
+        return False
 
 
 def read(serde: SerializerProtocol, value: StateValue) -> Held:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -22,14 +23,14 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from strandline import InvalidInputError, SavedState, StateValue, StateWrite, Tenant
+from strandline import InvalidInputError, SavedState, StateErasedError, StateValue, StateWrite, Tenant
 from strandline.integrations.langgraph.address import Address, address_of, config_of
 from strandline.integrations.langgraph.deltas import history_of, in_order, needed_by
 from strandline.integrations.langgraph.gate import Restore, check_restore, pass_gate
 from strandline.integrations.langgraph.opened import Opened
 from strandline.integrations.langgraph.place import basis_of
 from strandline.integrations.langgraph.remembered import Held, KnownState, Remembered, grown, read, shown
-from strandline.integrations.langgraph.values import decode, decode_rest, encode, encode_rest
+from strandline.integrations.langgraph.values import decode, decode_rest, encode, encode_rest, is_checkpoint
 
 FIRST_VERSION = "0" * 10
 _STRATEGIES = ("keep_latest", "delete")
@@ -123,7 +124,10 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Yield checkpoints, those saved last first; the lineage gate is not asked, a history stays readable.
+        """Yield checkpoints of a thread, those saved last first, or thread by thread.
+
+        The lineage gate is not asked, a history stays readable: of a checkpoint that lost a part to an erasure, what
+        is left is shown. States that no saver saved are passed by.
 
         Args:
             config: of a thread, all its namespaces or one, or one checkpoint; None: all threads of the tenant.
@@ -132,9 +136,12 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
             limit: at most so many.
 
         Raises:
-            InvalidInputError: `before` names a checkpoint that is not there.
-            StateErasedError, CorruptRecordError: as of `get_tuple`.
+            InvalidInputError: `before` names a checkpoint that is not there, or the limit is below 0.
+            StateErasedError: all that a checkpoint said was erased.
+            CorruptRecordError: as of `get_tuple`.
         """
+        if limit is not None and limit < 0:
+            raise InvalidInputError(f"limit is 0 or more, not {limit}")
         if config is None and before is not None:
             raise InvalidInputError("`before` names a checkpoint of one thread, and config=None lists all threads")
         threads = self.tenant.state_workflows() if config is None else [address_of(config).thread]
@@ -152,6 +159,11 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         line, state_id = named.get("checkpoint_ns"), named.get("checkpoint_id")
         for state in self.tenant.workflow(thread).states.list(line=line, before=self._position(thread, before)):
             if state_id and state.state_id != state_id:
+                continue
+            if not is_checkpoint(state.meta):
+                if state.erased:
+                    said = f"all that checkpoint {state.state_id!r} of thread {thread!r} said was erased"
+                    raise StateErasedError(said, line=state.line, state_id=state.state_id)
                 continue
             _, metadata = self._rest(state)
             if all(metadata.get(name) == value for name, value in filter.items()):
@@ -191,11 +203,11 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
             return {name: {"writes": []} for name in channels}
         return history_of(state, channels, load, lambda value: decode(self.serde, value))
 
-    def _loads(self, address: Address) -> tuple[SavedState | None, Callable[[str], SavedState | None]]:
-        states = self.tenant.workflow(address.thread).states
-        return states.load(address.state_id, line=address.line), lambda state_id: states.load(
-            state_id, line=address.line
-        )
+    def _loads(
+        self, address: Address, *, erased: bool = False
+    ) -> tuple[SavedState | None, Callable[[str], SavedState | None]]:
+        load = partial(self.tenant.workflow(address.thread).states.load, line=address.line, erased=erased)
+        return load(address.state_id), load
 
     def _rest(self, state: SavedState) -> tuple[Checkpoint, CheckpointMetadata]:
         return decode_rest(self.serde, state.meta, f"checkpoint {state.state_id!r}")
@@ -319,7 +331,7 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
 
         Raises:
             InvalidInputError: another strategy, or one name instead of several.
-            StateErasedError: an ancestor that the newest needs is gone already.
+            StateErasedError: an ancestor that the newest needs was deleted already.
         """
         if isinstance(thread_ids, str) or strategy not in _STRATEGIES:
             said = "thread_ids is a list of names" if isinstance(thread_ids, str) else f"{strategy=}"
@@ -335,9 +347,11 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
 
     def _needed(self, thread: str, line: str) -> Sequence[tuple[str, str]]:
         """Return the newest checkpoint of a namespace and those that its delta channels are read from."""
-        newest, load = self._loads(Address(thread=thread, line=line, state_id=None, seen=None))
+        newest, load = self._loads(Address(thread=thread, line=line, state_id=None, seen=None), erased=True)
         if newest is None:
             return []
+        if not is_checkpoint(newest.meta):  # all of it was erased, or it is none: it needs nothing
+            return [(line, newest.state_id)]
         checkpoint, metadata = self._rest(newest)
         return [(line, state_id) for state_id in (newest.state_id, *needed_by(newest, checkpoint, metadata, load))]
 

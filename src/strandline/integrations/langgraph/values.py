@@ -16,6 +16,7 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from strandline import CorruptRecordError, Part, StateValue
 
+_CHECKPOINT = b"langgraph "  # before the rest of a checkpoint: a workflow may hold other states, too
 _SNAPSHOT = "snapshot:"  # before the kind of each part of a delta channel's snapshot
 _SMALL = (bool, int, float, type(None))  # a list of such, as of a vector's numbers, is one part
 
@@ -52,7 +53,12 @@ def encode_rest(serde: SerializerProtocol, checkpoint: Checkpoint, metadata: Che
     """Serialise what a checkpoint says beside its channels' values, with its metadata."""
     rest = {name: value for name, value in checkpoint.items() if name != "channel_values"}
     kind, data = serde.dumps_typed([rest, metadata])
-    return kind.encode() + b"\n" + data
+    return _CHECKPOINT + kind.encode() + b"\n" + data
+
+
+def is_checkpoint(meta: bytes) -> bool:
+    """Tell whether a saver saved the state that says this; the store's items and other guests' states are others."""
+    return meta.startswith(_CHECKPOINT)
 
 
 def decode_rest(serde: SerializerProtocol, meta: bytes, place: str) -> tuple[Checkpoint, CheckpointMetadata]:
@@ -61,8 +67,8 @@ def decode_rest(serde: SerializerProtocol, meta: bytes, place: str) -> tuple[Che
     Raises:
         CorruptRecordError: it is not what a saver writes.
     """
-    kind, _, data = meta.partition(b"\n")
-    found = serde.loads_typed((kind.decode(), data))
+    kind, _, data = meta.removeprefix(_CHECKPOINT).partition(b"\n")
+    found = serde.loads_typed((kind.decode(), data)) if is_checkpoint(meta) else None
     if not isinstance(found, Sequence) or len(found) != 2:
         raise CorruptRecordError("no checkpoint of LangGraph", place=place)
     return found[0], found[1]
