@@ -419,6 +419,8 @@ class TestWhatIsDamaged:
         [
             ("DELETE FROM saved_state WHERE number = 20", "load"),
             ("DELETE FROM saved_state WHERE number = 10", "list"),
+            ("DELETE FROM saved_state WHERE number = 10", "list_before"),
+            ("DELETE FROM saved_state WHERE number <= 10", "list_before"),
             ("DELETE FROM saved_state WHERE number = 10", "by_id"),
             ("DELETE FROM saved_state WHERE number = 1", "list"),
             ("DELETE FROM saved_state", "list"),
@@ -441,6 +443,7 @@ class TestWhatIsDamaged:
             reads = {
                 "load": states.load,
                 "list": lambda: list(states.list(line="")),
+                "list_before": lambda: list(states.list(line="", before=11, limit=3)),
                 "by_id": lambda: states.load("s9"),
                 "lines": states.lines,
             }

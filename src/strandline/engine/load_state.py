@@ -104,7 +104,10 @@ def _read_page(
         last = tx.log.head().state_positions if there is None else there.saved
         through = last if place.through is None else min(last, place.through)
         rows = tx.states.page(through, STATES_PAGE, None if there is None else there.number)
-        next_one = check_page(rows, through if place.is_state or there is None or through == last else None, there)
+        is_known = place.is_state or there is None or through == last
+        if not is_known:
+            check_states_whole(tx)  # no state of the line above says which one comes first
+        next_one = check_page(rows, through if is_known else None, there)
         kept = [row for row in rows if row.status in _SAVED]
         if len(kept) >= most:
             kept = kept[:most]
