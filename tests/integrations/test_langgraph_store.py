@@ -11,7 +11,7 @@ from langgraph.store.base import InvalidNamespaceError, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 import strandline
-from strandline import InvalidInputError
+from strandline import InvalidInputError, StateErasedError
 from strandline.integrations.langgraph import StrandlineStore
 from strandline.integrations.langgraph.store import STORE_WORKFLOW
 
@@ -84,6 +84,34 @@ def test_what_is_put_again_or_deleted_stays_as_a_version(store, db):
     assert store.get(("users", "1"), "prefs").created_at > made
     versions = db.tenant("acme").workflow(STORE_WORKFLOW).states.list(line='["users", "1", "prefs"]')
     assert [(state.state_id, len(state.values)) for state in versions] == [("4", 1), ("3", 0), ("2", 1), ("1", 1)]
+
+
+@pytest.mark.parametrize("keep", [None, [('["docs", "d"]', "1")]])
+def test_an_item_whose_versions_were_deleted_is_put_anew(store, db, keep):
+    store.put(("docs",), "d", {"n": 1})
+    store.put(("docs",), "d", {"n": 2})
+    states = db.tenant("acme").workflow(STORE_WORKFLOW).states
+    states.delete() if keep is None else states.prune(keep)
+    store.put(("docs",), "d", {"n": 3})
+    store.put(("docs",), "d", {"n": 4})
+    assert store.get(("docs",), "d").value == {"n": 4}
+
+
+def test_an_item_that_was_erased_is_put_anew_or_deleted_and_hides_no_other(store, db):
+    secret = "the patient's name is Ada Example, born in Bern"
+    for key in ("a", "b"):
+        store.put(("docs",), key, {"text": secret})
+    store.put(("docs",), "c", {"text": "other"})
+    workflow = db.tenant("acme").workflow(STORE_WORKFLOW)
+    workflow.append(strandline.message("user", secret))
+    workflow.erase(events=[1], by="ann", why="asked to")
+    with pytest.raises(StateErasedError):
+        store.get(("docs",), "a")
+    assert [item.key for item in store.search(())] == ["c"]
+    store.put(("docs",), "a", {"text": "new"})
+    store.delete(("docs",), "b")
+    assert store.get(("docs",), "a").value == {"text": "new"}
+    assert store.get(("docs",), "b") is None
 
 
 def test_a_query_ranks_by_words_and_the_newest_first(store):

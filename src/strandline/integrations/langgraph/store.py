@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
@@ -127,12 +128,12 @@ class StrandlineStore(BaseStore):
         return Item(value=value, key=key, namespace=namespace, created_at=times[_MADE], updated_at=times[_CHANGED])
 
     def _items(self, prefix: tuple[str, ...]) -> Iterator[tuple[Item, int]]:
-        """Yield the items under a namespace, each with the position of its version."""
+        """Yield the items under a namespace, each with the position of its version; what was erased is none."""
         for line in self._states.lines():
             *labels, key = json.loads(line)
             namespace = tuple(labels)
-            state = self._states.load(line=line) if in_namespace(namespace, prefix) else None
-            item = None if state is None else self._of(namespace, key, state)
+            state = self._states.load(line=line, erased=True) if in_namespace(namespace, prefix) else None
+            item = None if state is None or state.erased else self._of(namespace, key, state)
             if item is not None and state is not None:
                 yield item, state.position
 
@@ -165,14 +166,14 @@ class StrandlineStore(BaseStore):
 
     def _put(self, namespace: tuple[str, ...], key: str, value: StateValue | None) -> None:
         """Save a new version behind the newest; a put that comes between is no reason to lose either."""
-        line = _line(namespace, key)
+        line, unused = _line(namespace, key), ""
         for attempt in range(STORE_PUT_ATTEMPTS_MAX):
-            newest = self._states.load(line=line)
-            if value is None and (newest is None or _VALUE not in newest.values):
+            newest = self._states.load(line=line, erased=True)
+            if value is None and (newest is None or not (newest.erased or _VALUE in newest.values)):
                 return
             now = self._now().isoformat()
             made = now if newest is None or _VALUE not in newest.values else json.loads(newest.meta)[_MADE]
-            version = _FIRST_VERSION if newest is None else str(int(newest.state_id) + 1)
+            version = unused or (_FIRST_VERSION if newest is None else str(int(newest.state_id) + 1))
             try:
                 self._states.save(
                     version,
@@ -182,9 +183,11 @@ class StrandlineStore(BaseStore):
                     parent=None if newest is None else newest.state_id,
                     seen=0 if newest is None else newest.seen,
                 )
-            except StateConflictError:
+            except StateConflictError as error:
                 if attempt + 1 == STORE_PUT_ATTEMPTS_MAX:
                     raise
+                if error.reason == "deleted":  # the next numbers were those of versions that are gone
+                    unused = str(uuid.uuid4().int)
             else:
                 return
 
