@@ -310,6 +310,9 @@ class TestRemoving:
         assert graph.get_state(thread("u")).values == graph.get_state(thread("t")).values
         graph.invoke(HELLO, thread("u"))
         assert len(graph.get_state(thread("t")).values["messages"]) == 2
+        with pytest.raises(StateConflictError, match="not among those"):
+            saver.copy_thread("t", "u")
+        assert len(graph.get_state(thread("u")).values["messages"]) == 4
 
     @pytest.mark.parametrize(("threads", "strategy"), [("t", "delete"), (["t"], "keep_some")])
     def test_what_a_prune_is_not(self, saver, threads, strategy):

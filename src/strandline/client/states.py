@@ -152,7 +152,8 @@ class States:
         """Copy them to another workflow of the tenant, under the same ids, and return how many were not there.
 
         Raises:
-            StateConflictError: one of the ids is taken there by another content, or was deleted; nothing was written.
+            StateConflictError: one of the ids is taken there by another content, or was deleted, or a line holds
+                there a state that it has not here; nothing was written.
         """
         return copy_states(self._env, workflow)
 

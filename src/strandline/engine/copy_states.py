@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import islice
 
 from strandline.codec import encode_varints
 from strandline.engine.environment import Environment
-from strandline.engine.load_state import check_lines_whole, check_states_whole
+from strandline.engine.load_state import SAVED, check_lines_whole, check_states_whole
 from strandline.engine.save_state import put_state
 from strandline.engine.state_values import PART, add_nodes, nodes_in
 from strandline.engine.watching import watched
-from strandline.errors import InvalidInputError
+from strandline.errors import InvalidInputError, StateConflictError
 from strandline.limits import COPY_PAGE_ROWS
 from strandline.model.ids import check_workflow
 from strandline.model.state import HeldValue, StateNode, StateRow
 from strandline.ports import Transaction
+from strandline.rules.states import StateRefusal
 
 
 @watched("copy_states")
@@ -25,7 +27,8 @@ def copy_states(env: Environment, name: str) -> int:
     Raises:
         TenantScopeError: no workflow can have this name.
         InvalidInputError: it is this workflow.
-        StateConflictError: an id is taken there by another content, or was deleted; nothing was written.
+        StateConflictError: an id is taken there by another content, or was deleted, or a line there holds a state
+            that it has not here: the copies would come behind it, and hide it. Nothing was written.
         CorruptRecordError: one is missing, or is not what was written; nothing was written.
     """
     if check_workflow(name) == env.scope.workflow:
@@ -37,8 +40,23 @@ def copy_states(env: Environment, name: str) -> int:
         nodes = _copy_nodes(source, tx)
         names = {line.number: line.name for line in source.states.lines()}
         saved = [row for row in source.states.all() if row.position is not None]  # tombstones too: they are parents
+        _check_own(tx, name, {(names[row.line], row.state_id) for row in saved})
         in_order = sorted(saved, key=lambda row: row.position or 0)
         return sum(put_state(tx, names[row.line], _moved(row, nodes)).created for row in in_order)
+
+
+def _check_own(tx: Transaction, name: str, copied: Collection[tuple[str, str]]) -> None:
+    """Refuse a target that holds a state of its own in a line that is copied."""
+    copied_lines = {line for line, _ in copied}
+    lines = {line.number: line.name for line in tx.states.lines() if line.name in copied_lines}
+    for row in tx.states.all() if lines else ():
+        place = (lines.get(row.line, ""), row.state_id)
+        if row.line in lines and row.status in SAVED and place not in copied:
+            said = f"{name!r} holds the state {place[1]!r} of line {place[0]!r}, which is not among those to be copied"
+            hint = "Copy them to a workflow that holds none, or delete what that one holds."
+            raise StateConflictError(
+                said, line=place[0], state_id=place[1], reason=StateRefusal.MOVED.value, newest=place[1], hint=hint
+            )
 
 
 def _copy_nodes(source: Transaction, tx: Transaction) -> dict[int, int]:

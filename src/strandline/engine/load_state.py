@@ -23,7 +23,7 @@ from strandline.model.state import (
 )
 from strandline.ports import Transaction
 
-_SAVED: Final = frozenset({StateStatus.SAVED, StateStatus.ERASED})
+SAVED: Final = frozenset({StateStatus.SAVED, StateStatus.ERASED})
 
 
 @watched("load_state")
@@ -58,7 +58,7 @@ def _find(tx: Transaction, line: StateLine, state_id: str | None) -> StateRow | 
     if row is None:
         check_states_whole(tx)
         return None
-    return row if row.status in _SAVED else None
+    return row if row.status in SAVED else None
 
 
 def list_states(
@@ -108,7 +108,7 @@ def _read_page(
         if not is_known:
             check_states_whole(tx)  # no state of the line above says which one comes first
         next_one = check_page(rows, through if is_known else None, there)
-        kept = [row for row in rows if row.status in _SAVED]
+        kept = [row for row in rows if row.status in SAVED]
         if len(kept) >= most:
             kept = kept[:most]
             next_one = before_it(kept[-1], there)
@@ -134,7 +134,7 @@ def read_usage(env: Environment) -> StatesUsage:
     with env.read() as tx:
         check_lines_whole(tx)
         check_states_whole(tx)
-        counts = Counter(row.line for row in tx.states.all() if row.status in _SAVED)
+        counts = Counter(row.line for row in tx.states.all() if row.status in SAVED)
         lines = [(line, newest_id(tx, line)) for line in tx.states.lines()]
         sizes = [len(node.data or b"") for node in tx.nodes.all() if node.level == PART]
     return StatesUsage(

@@ -317,10 +317,10 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         self.tenant.delete_states(runs=[str(run_id) for run_id in run_ids])
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy all checkpoints of a thread, with their writes, into one that has none.
+        """Copy all checkpoints of a thread, with their writes, into one that has none of its own.
 
         Raises:
-            StateConflictError: the target has checkpoints.
+            StateConflictError: it has, or had: what was deleted is not brought back.
         """
         self.tenant.workflow(str(source_thread_id)).states.copy_to(str(target_thread_id))
 
