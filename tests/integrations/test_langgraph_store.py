@@ -12,8 +12,8 @@ from langgraph.store.memory import InMemoryStore
 
 import strandline
 from strandline import InvalidInputError, StateErasedError
-from strandline.integrations.langgraph import StrandlineStore
-from strandline.integrations.langgraph.store import STORE_WORKFLOW
+from strandline.integrations.langgraph import StrandlineSaver, StrandlineStore
+from strandline.integrations.langgraph.address import STORE_WORKFLOW
 
 
 @pytest.fixture
@@ -160,3 +160,19 @@ def test_for_an_event_loop(store):
         return (await store.aget(("a",), "k")).value
 
     assert asyncio.run(turn()) == {"n": 1}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda saver: saver.delete_thread(STORE_WORKFLOW),
+        lambda saver: saver.prune([STORE_WORKFLOW], strategy="delete"),
+        lambda saver: saver.copy_thread(STORE_WORKFLOW, "t"),
+        lambda saver: saver.get_tuple({"configurable": {"thread_id": STORE_WORKFLOW}}),
+    ],
+)
+def test_a_thread_that_is_named_as_the_store_is_refused(store, db, call):
+    filled(store)
+    with pytest.raises(InvalidInputError, match="no thread"):
+        call(StrandlineSaver(db.tenant("acme")))
+    assert store.get(("docs",), "d") is not None

@@ -9,6 +9,9 @@ from langchain_core.runnables import RunnableConfig
 
 from strandline import InvalidInputError
 
+STORE_WORKFLOW = "langgraph/store"
+"""The workflow of a tenant whose saved states are the items of its store; no thread may have its name."""
+
 # LangChain keeps keys that begin so out of a run's metadata.
 SEEN = "__strandline_seen"
 _OF_A_REPLAY = "__pregel_replay_state"
@@ -24,17 +27,29 @@ class Address:
     seen: int | None  # the newest position of the line when the writer read it; None: he does not say
 
 
+def thread_of(thread_id: object) -> str:
+    """Return the workflow that a thread is.
+
+    Raises:
+        InvalidInputError: it is that of the store's items, which a thread's deletion would take away.
+    """
+    thread = str(thread_id)
+    if thread == STORE_WORKFLOW:
+        raise InvalidInputError(f"{thread!r} holds the items of the store, and is no thread: give it another thread_id")
+    return thread
+
+
 def address_of(config: RunnableConfig) -> Address:
     """Read a config.
 
     Raises:
-        InvalidInputError: it names no thread.
+        InvalidInputError: it names no thread, or what can be none.
     """
     named: Mapping[str, object] = config.get("configurable") or {}
     if named.get("thread_id") is None:
         said = "the config names no thread: configurable.thread_id is missing"
         raise InvalidInputError(said, hint='Pass config={"configurable": {"thread_id": "…"}}.')
-    thread, line = str(named["thread_id"]), str(named.get("checkpoint_ns") or "")
+    thread, line = thread_of(named["thread_id"]), str(named.get("checkpoint_ns") or "")
     state_id = named.get("checkpoint_id")
     return Address(
         thread=thread,

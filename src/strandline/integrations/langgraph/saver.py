@@ -24,7 +24,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from strandline import InvalidInputError, SavedState, StateErasedError, StateValue, StateWrite, Tenant
-from strandline.integrations.langgraph.address import Address, address_of, config_of
+from strandline.integrations.langgraph.address import Address, address_of, config_of, thread_of
 from strandline.integrations.langgraph.deltas import history_of, in_order, needed_by
 from strandline.integrations.langgraph.gate import Restore, check_restore, pass_gate
 from strandline.integrations.langgraph.opened import Opened
@@ -309,8 +309,8 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete all checkpoints of a thread; who still runs on one of them is refused when he saves."""
-        self.tenant.workflow(str(thread_id)).states.delete()
-        self._remembered.forget(str(thread_id))
+        self.tenant.workflow(thread_of(thread_id)).states.delete()
+        self._remembered.forget(thread_of(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints that these runs saved, in all threads of the tenant."""
@@ -322,7 +322,7 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         Raises:
             StateConflictError: it has, or had: what was deleted is not brought back.
         """
-        self.tenant.workflow(str(source_thread_id)).states.copy_to(str(target_thread_id))
+        self.tenant.workflow(thread_of(source_thread_id)).states.copy_to(thread_of(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete all checkpoints but the newest of each namespace ("keep_latest"), or all ("delete").
@@ -336,7 +336,7 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         if isinstance(thread_ids, str) or strategy not in _STRATEGIES:
             said = "thread_ids is a list of names" if isinstance(thread_ids, str) else f"{strategy=}"
             raise InvalidInputError(f"{said}; a strategy is one of {', '.join(map(repr, _STRATEGIES))}")
-        for thread in map(str, thread_ids):
+        for thread in [thread_of(thread_id) for thread_id in thread_ids]:
             states = self.tenant.workflow(thread).states
             if strategy == "delete":
                 states.delete()

@@ -24,13 +24,11 @@ from langgraph.store.base import (
 )
 
 from strandline import CorruptRecordError, InvalidInputError, SavedState, StateConflictError, StateValue, Tenant
+from strandline.integrations.langgraph.address import STORE_WORKFLOW
 from strandline.integrations.langgraph.opened import Opened
 from strandline.integrations.langgraph.searching import in_namespace, matches, namespaces_of, ranked
 from strandline.integrations.langgraph.values import decode, encode
 from strandline.limits import STORE_PUT_ATTEMPTS_MAX
-
-STORE_WORKFLOW = "langgraph/store"
-"""The workflow of a tenant whose saved states are the items."""
 
 _VALUE, _MADE, _CHANGED = "value", "created_at", "updated_at"
 _FIRST_VERSION = "1"
