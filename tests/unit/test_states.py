@@ -451,3 +451,12 @@ class TestWhatIsDamaged:
                 reads[read]()
             assert caught.value.place.startswith(("saved_state", "state_line", "state_node"))
             assert not db.verify().ok
+
+
+def test_an_erasure_in_all_workflows_names_what_it_does_not_reach(db, states):
+    """A state repeats nothing of an event where none was ever recorded (C31)."""
+    states.save("s1", {"messages": many("Ada Quill lives in Bern")})
+    found = db.tenant("acme").erase(person="Ada Quill", by="ann", why="asked to")
+    assert [(one.workflow, one.due, len(one.erased.left_in)) for one in found] == [("thread-1", 0, 1)]
+    states.delete()
+    assert db.tenant("acme").erase(person="Ada Quill", by="ann", why="asked to") == []

@@ -98,6 +98,8 @@ def answer_of(target: Target, found: list[Retained], done: str) -> Answer:
 def _outcome(one: Retained, done: str) -> str:
     if one.refused:
         return one.refused
+    if one.erased and not one.erased.event_count:
+        return "no event holds it"
     return f"{done}, lineage {one.erased.lineage_seq}" if one.erased else "due"
 
 

@@ -36,7 +36,8 @@ class TenantErasure:
             refs, actor, person, everything, by, why, force, scan: as of `Workflow.erase`.
             workflows: which; (): all of the tenant.
 
-        Returns the workflows that held some of it, and those that a hold or a reader kept from it, with the reason.
+        Returns the workflows that held some of it, or hold it where no erasure reaches (`Erased.left_in`), and those
+        that a hold or a reader kept from it, with the reason.
 
         Raises:
             InvalidInputError: nothing is named, or nobody decides; nothing was erased.

@@ -239,6 +239,6 @@ def erase_everywhere(
         except (ErasureRefusedError, CorruptRecordError) as error:
             done.append(Retained(workflow=workflow, due=0, refused=str(error)))
             continue
-        if erased.event_count:
+        if erased.event_count or erased.left_in:  # also where no event holds it: saved states may, and must be named
             done.append(Retained(workflow=workflow, due=erased.event_count, erased=erased))
     return done
