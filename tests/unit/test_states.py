@@ -460,3 +460,15 @@ def test_an_erasure_in_all_workflows_names_what_it_does_not_reach(db, states):
     assert [(one.workflow, one.due, len(one.erased.left_in)) for one in found] == [("thread-1", 0, 1)]
     states.delete()
     assert db.tenant("acme").erase(person="Ada Quill", by="ann", why="asked to") == []
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\0b", 5])
+def test_a_name_that_no_store_can_look_for(states, name):
+    states.save("s1", {})
+    for read in (
+        lambda: states.load(name),
+        lambda: states.load(line=name),
+        lambda: list(states.list(line=name)),
+    ):
+        with pytest.raises(strandline.InvalidInputError):
+            read()

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from strandline.codec import encode_text
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.state_values import PART, ValueReader
 from strandline.engine.watching import watched
@@ -33,9 +34,11 @@ def load_state(
     """Return a saved state, or the newest one of a line by its position; None: there is none.
 
     Raises:
+        InvalidInputError: nothing can bear such a name.
         StateErasedError: some of what it held was erased, and what is left was not asked for.
         CorruptRecordError: what would have to be read is missing, or is not what was written (I4).
     """
+    _check_names(line=line, state_id=state_id)
     with env.read() as tx:
         there = find_line(tx, line)
         row = None if there is None else _find(tx, there, state_id)
@@ -49,6 +52,16 @@ def load_state(
             state_id=state.state_id,
         )
     return state
+
+
+def _check_names(**names: object) -> None:
+    """Refuse names that a store can't look for; what is merely too long is not there."""
+    for what, name in names.items():
+        if name is None:
+            continue
+        if not isinstance(name, str) or "\0" in name:
+            raise InvalidInputError(f"{what} is a text without NUL, not {name!r}")
+        encode_text(name, what)
 
 
 def _find(tx: Transaction, line: StateLine, state_id: str | None) -> StateRow | None:
@@ -67,9 +80,10 @@ def list_states(
     """Yield saved states, of one line or of all, the newest first; each page is read in a snapshot of its own.
 
     Raises:
-        InvalidInputError: `before` or `limit` is no number.
+        InvalidInputError: `before` or `limit` is no number, or no line can bear such a name.
         CorruptRecordError: one is missing, or is not what was written (I4).
     """
+    _check_names(line=line)
     for name, number in (("before", before), ("limit", limit)):
         check_whole(name, number)
         if number is not None and number < 0:
