@@ -13,6 +13,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
+from langgraph.types import Command
 
 import strandline
 from strandline import InvalidInputError
@@ -49,7 +50,9 @@ class State(MessagesState):
     strandline_basis: NotRequired[dict[str, Any]]
 
 
-def plain_graph(tenant: strandline.Tenant, model: ScriptedModel, saver: Any = None, **options: Any) -> Any:
+def plain_graph(
+    tenant: strandline.Tenant, model: ScriptedModel, saver: Any = None, asked: Any = None, **options: Any
+) -> Any:
     def ask_model(state: State) -> dict[str, Any]:
         return {"messages": [model.invoke(state["llm_input_messages"])]}
 
@@ -57,7 +60,7 @@ def plain_graph(tenant: strandline.Tenant, model: ScriptedModel, saver: Any = No
         last = state["messages"][-1]
         return "tools" if isinstance(last, AIMessage) and last.tool_calls else END
 
-    ledger = tool_ledger(tenant)
+    ledger = tool_ledger(tenant, **(asked or {}))
     builder = StateGraph(State)
     builder.add_node("memory", compaction_node(tenant, **options))
     builder.add_node("model", ask_model)
@@ -98,6 +101,23 @@ def test_a_tool_of_a_plain_graph_runs_once(tenant: strandline.Tenant, awaited: b
         state = asyncio.run(graph.ainvoke(given, THREAD)) if awaited else graph.invoke(given, THREAD)
         assert state["messages"][-2].text == "bucket-a"
     assert RUNS == ["a"]
+
+
+ASKED: Any = {"guards": {"create_bucket": [strandline.approved("buckets")]}, "asks": ["create_bucket"]}
+
+
+def test_a_step_of_several_calls_asks_nobody(tenant: strandline.Tenant) -> None:
+    """I20: a step hands its first answer to whoever asks first, so a refusal of one call could let it run."""
+    both = AIMessage("", tool_calls=[{"id": f"c{n}", "name": "create_bucket", "args": {"name": "a"}} for n in (1, 2)])
+    model = ScriptedModel(script=answers(both, call("c3", "create_bucket", name="b"), "Done."))
+    graph = plain_graph(tenant, model, asked=ASKED)
+    state = say(graph, "Go.")
+    refused = [said.text for said in state["messages"] if isinstance(said, ToolMessage)]
+    assert [text.rpartition("; ")[2] for text in refused] == ["call it alone"] * 2
+    assert RUNS == []
+    assert state["__interrupt__"][0].value["tool_call_id"] == "c3"
+    graph.invoke(Command(resume={"type": "approve", "by": "ann"}), THREAD)
+    assert RUNS == ["b"]
 
 
 def test_a_node_that_would_overwrite_the_messages_is_refused(tenant: strandline.Tenant) -> None:

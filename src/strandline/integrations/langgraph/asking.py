@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypedDict
 
-from langchain_core.messages import ToolCall
+from langchain_core.messages import AIMessage, ToolCall
+from langgraph.config import get_config
 from langgraph.types import interrupt
 
 from strandline import ActionDeniedError, ActionNeed, InvalidInputError, NeedKind, Workflow, approval, decision
@@ -19,6 +20,7 @@ from strandline.integrations.langgraph.messages import KEY_PREFIX
 ASKED: Final = "tool_approval"  # the type of the interrupt's value, as LangChain's own of one call has it
 APPROVE: Final = "approve"
 REJECT: Final = "reject"
+_SENT: Final = "__pregel_push"  # LangGraph's own: how the path begins of a step that was sent one call
 
 
 class ToolQuestion(TypedDict):
@@ -42,6 +44,41 @@ def for_this_call(needs: Sequence[ActionNeed], call: ToolCall) -> list[ActionNee
 def times_to_ask(needs: Sequence[ActionNeed]) -> int:
     """Return how many persons may have to be asked."""
     return sum(need.quorum for need in needs if need.kind is NeedKind.APPROVED)
+
+
+def check_alone(call: ToolCall, state: object, denied: ActionDeniedError) -> None:
+    """Refuse to ask for a call that shares its step with others.
+
+    LangGraph hands the answers of a step to whoever asks next in it, and a call that was approved before asks no more:
+    a refusal of the second call would be read as the answer to a third one, or an approval of the first as its own.
+
+    Args:
+        call: what is to run.
+        state: of the graph, as its step sees it.
+        denied: why it may not run yet.
+
+    Raises:
+        ActionDeniedError: it is not known that the step runs this call only.
+    """
+    path = get_config().get("metadata", {}).get("langgraph_path", ())
+    if next(iter(path), None) == _SENT or _calls_beside(call, state) == 1:
+        return
+    reason = "a person can be asked only for one call at a time; call it alone"
+    error = ActionDeniedError(f"{denied.message}; {reason}", action=call["name"], reasons=(*denied.reasons, reason))
+    error.hint = (
+        "Send each call to a step of its own, as `create_agent` does, where several are to be asked for at once."
+    )
+    raise error
+
+
+def _calls_beside(call: ToolCall, state: object) -> int:
+    """Return how many calls the message makes that makes this one; 0: the state holds no such message."""
+    values = state.values() if isinstance(state, Mapping) else [state, *getattr(state, "__dict__", {}).values()]
+    for messages in values:
+        for said in reversed(messages) if isinstance(messages, list) else ():
+            if isinstance(said, AIMessage) and any(made["id"] == call["id"] for made in said.tool_calls):
+                return len(said.tool_calls)
+    return 0
 
 
 def ask(workflow: Workflow, call: ToolCall, needs: Sequence[ActionNeed], denied: ActionDeniedError) -> None:

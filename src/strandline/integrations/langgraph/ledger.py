@@ -34,7 +34,7 @@ from strandline import (
     Permit,
     Workflow,
 )
-from strandline.integrations.langgraph.asking import ask, for_this_call, times_to_ask
+from strandline.integrations.langgraph.asking import ask, check_alone, for_this_call, times_to_ask
 from strandline.integrations.langgraph.messages import LEDGER_MARK, storable_text
 
 Answer = ToolMessage | Command[Any] | list[ToolMessage | Command[Any]]
@@ -115,7 +115,7 @@ class ToolLedger:
                 raise attempt.suspended(waits) from waits
 
         try:
-            permit = self._permit(workflow, attempt, basis)
+            permit = self._permit(workflow, attempt, request.state, basis)
             return attempt.answer(workflow.effect(run=run, **self._asked(attempt, permit, basis)))
         except (ActionDeniedError, EffectFailedError) as refused:
             return self._refused(attempt, refused)
@@ -139,12 +139,12 @@ class ToolLedger:
                 raise attempt.suspended(waits) from waits
 
         try:
-            permit = await _in_thread(partial(self._permit, workflow, attempt, basis))
+            permit = await _in_thread(partial(self._permit, workflow, attempt, request.state, basis))
             return attempt.answer(await verbs.effect(run=run, **self._asked(attempt, permit, basis)))
         except (ActionDeniedError, EffectFailedError) as refused:
             return self._refused(attempt, refused)
 
-    def _permit(self, workflow: Workflow, attempt: _Attempt, basis: Basis | None) -> Permit | None:
+    def _permit(self, workflow: Workflow, attempt: _Attempt, state: object, basis: Basis | None) -> Permit | None:
         """Ask whether a tool may run. None: nothing guards it; or it was asked for before, and the ledger knows."""
         needs, asked = self.guards.get(attempt.tool), 0
         if needs is None:
@@ -159,6 +159,7 @@ class ToolLedger:
                     return None
                 if attempt.tool not in self.asks or asked == times_to_ask(needs):
                     raise
+                check_alone(attempt.call, state, denied)
                 ask(workflow, attempt.call, needs, denied)
                 asked += 1
 
