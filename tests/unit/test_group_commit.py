@@ -166,6 +166,39 @@ def test_a_commit_that_fails_is_unknown_to_all(queue, watched):
     assert rows(watched) == [4]
 
 
+def refusing(queue, watched, seen):
+    """Put a first writer, and a second one that refuses because of what it reads of the first; return the outcomes."""
+    line = Line(queue)
+    gate = held(line, 1)
+
+    def refuse():
+        seen.append(watched.real.execute("SELECT who FROM t").fetchall())
+        raise KeyError("1 is there")
+
+    line.put(2, refuse)
+    line.put(3, lambda: seen.append([line.threads[1].is_alive(), line.outcomes.get(2)]))
+    gate.set()
+    return line.end()
+
+
+def test_a_refusal_is_told_when_its_reason_is_durable(queue, watched):
+    """I3: who is refused because of another write, and looks for it, finds it: it is committed by then."""
+    seen = []
+    outcomes = refusing(queue, watched, seen)
+    assert seen == [[(1,)], [True, None]]  # while the group was still open, the second one was told nothing
+    assert (outcomes[1], outcomes[3], type(outcomes[2])) == ("done", "done", KeyError)
+    assert rows(watched) == [1, 3]
+
+
+def test_a_refusal_whose_reason_was_not_committed_is_none(queue, watched):
+    """I19: its own outcome is known, nothing was written; whether its reason stands is not."""
+    watched.fail_commit = True
+    outcomes = refusing(queue, watched, [])
+    assert isinstance(outcomes[2], strandline.StoreUnavailableError)
+    assert not isinstance(outcomes[2], strandline.OutcomeUnknownError)
+    assert isinstance(outcomes[2].__cause__, KeyError)
+
+
 def test_when_sqlite_undoes_everything_nobody_is_told_that_it_landed(queue, watched):
     """I19: some errors end the whole transaction, and with it what the others wrote."""
     line = Line(queue)

@@ -256,9 +256,8 @@ class Turns:
 
 
 def _record(memory: AgentMemory, events: Sequence[NewEvent]) -> None:
-    """Record a history. Agents that share a state record it at once, each in its own lane: one of them is the first.
-
-    What it wrote may not be committed when the others meet it; it is when they have met it twice.
+    """Record a history. Agents that share a state record it at once, each in its own lane: one of them is the first,
+    and the others find what it wrote when they look again.
     """
     for left in reversed(range(RECORD_ATTEMPTS_MAX)):
         try:

@@ -73,11 +73,15 @@ class GroupCommit:
 
         `joins` is False for a write that may take long: no other one is to wait for it.
 
+        A write may be refused because of another one in its group. The refusal leaves here when that one is durable, so
+        that whoever looks for the reason finds it.
+
         Raises:
-            StoreUnavailableError: the turn did not come within STORE_BUSY_TIMEOUT_S.
+            StoreUnavailableError: the turn did not come within STORE_BUSY_TIMEOUT_S; or a refusal rests on a write that
+                was not committed.
             OutcomeUnknownError: the commit was sent and not acknowledged.
         """
-        turn, group = _Turn(), None
+        turn, group, refusal = _Turn(), None, None
         try:
             self._take(turn)
             if not joins:
@@ -89,16 +93,24 @@ class GroupCommit:
                 connection.execute("SAVEPOINT one_write")
             try:
                 yield connection
-            except BaseException:
+            except BaseException as error:
                 self._take_back(group, connection, first=first)
-                raise
-            if not first:
-                connection.execute("RELEASE one_write")
-            group.writes += 1
-            group.half_written = False
+                if first or not connection.in_transaction or not isinstance(error, Exception):
+                    raise  # nothing of its group can be its reason: it was alone, undid it all, or was interrupted
+                refusal = error
+            else:
+                if not first:
+                    connection.execute("RELEASE one_write")
+                group.writes += 1
+                group.half_written = False
         finally:
             turn.over = True
             self._give_back(turn, joins=joins)
+        if refusal is not None:
+            try:
+                raise self._refused(group, refusal)
+            finally:
+                refusal = None  # an error that knows this frame would keep the turn's object
         self._await(group)
 
     @contextmanager
@@ -208,6 +220,17 @@ class GroupCommit:
             raise OutcomeUnknownError(f"{self._path}: the commit was not acknowledged in {STORE_BUSY_TIMEOUT_S:g} s")
         if group.error is not None:
             raise OutcomeUnknownError(f"{self._path}: the commit was not acknowledged: {group.error}") from group.error
+
+    def _refused(self, group: _Group, refusal: Exception) -> Exception:
+        """Return what a write refused, when what it saw of its group is durable."""
+        try:
+            self._await(group)
+        except OutcomeUnknownError:
+            said = "a write that this one came behind was not committed; nothing of this one was written"
+            unsure = StoreUnavailableError(f"{self._path}: {said}")
+            unsure.__cause__ = refusal
+            return unsure
+        return refusal
 
     # ------------------------------------------------------------------------------------------ fork
 
