@@ -111,6 +111,18 @@ def test_an_event_is_stated_in_the_name_of_the_credential(caller: Caller, workfl
     assert workflow.verify().ok
 
 
+def test_a_pin_tells_nothing_of_what_the_window_does_not_show(
+    db: strandline.Strandline, workflow: strandline.Workflow
+) -> None:
+    """I21: else a pin would answer, for any reference, whether somebody's hidden event holds it."""
+    workflow.append(strandline.note("For the lead: ref-lead-1.", audience="lead"))
+    workflow.define_view("review", audiences=["review"])
+    narrow = Caller(db, Access(tenant="acme", workflows=["release-42"], view="review", actor="builder"))
+    told = [refused(narrow, "append_event", kind="pin", ref=ref)["message"] for ref in ("ref-lead-1", "ref-none-1")]
+    assert told[0] == told[1].replace("ref-none-1", "ref-lead-1")
+    assert workflow.basis().revision == 1
+
+
 @pytest.mark.parametrize(
     "kind",
     [*sorted({kind.value for kind in strandline.EventKind} - set(KINDS)), "system", ""],

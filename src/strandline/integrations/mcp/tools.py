@@ -64,11 +64,20 @@ def append_event(caller: Caller, asked: AppendEvent) -> answers.AppendedEvent:
     programs state them.
     """
     event, names = event_of(asked, caller.access)
+    workflow = caller.workflow(asked)
+    if asked.kind == "pin":
+        _check_seen(workflow, asked.ref)
     given, basis = asked.basis, None
     if given is not None:
         basis = Basis(view=caller.access.view, generation=given.generation, revision=given.revision)
-    appended = caller.workflow(asked).append(event, expected_revision=asked.expected_revision, basis=basis)
+    appended = workflow.append(event, expected_revision=asked.expected_revision, basis=basis)
     return answers.AppendedEvent.of(appended, names)
+
+
+def _check_seen(workflow: Workflow, ref: object) -> None:
+    """Refuse a pin of what no event of the caller's window holds: the log's own check would answer for all of them."""
+    if not workflow.recall(str(ref), 1):
+        raise InvalidInputError(f"a pin of {ref!r}, which no earlier event holds that you may read")
 
 
 def read_context(caller: Caller, asked: ReadContext) -> answers.ContextRead:
