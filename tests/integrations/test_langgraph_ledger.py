@@ -307,6 +307,21 @@ def test_an_approval_is_for_one_call(tenant: Any, outside: Outside, invoke: Any)
     assert outside.runs == ["a"]
 
 
+def test_an_approval_is_for_these_arguments(tenant: Any, outside: Outside, monkeypatch: Any) -> None:
+    """I20: a process dies between approval and intent, its state is lost, and the id is used for another call."""
+    first = agent(tenant, answers(call("c1", "create_bucket", name="logs")), [outside.tool()], **ASKED)
+    first.invoke(ask(), THREAD)
+    with monkeypatch.context() as dying:
+        dying.setattr(strandline.Workflow, "effect", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            first.invoke(Command(resume={"type": "approve", "by": "ann"}), THREAD)
+    again = agent(tenant, answers(call("c1", "create_bucket", name="all"), "Done."), [outside.tool()], **ASKED)
+    assert waiting(again.invoke(ask(), THREAD))[0]["args"] == {"name": "all"}
+    assert outside.runs == []
+    again.invoke(Command(resume={"type": "approve", "by": "ann"}), THREAD)
+    assert outside.runs == ["all"]
+
+
 def test_calls_that_wait_together_are_answered_each_by_itself(tenant: Any, outside: Outside, invoke: Any) -> None:
     calls = [{"id": f"c{n}", "name": "create_bucket", "args": {"name": f"b{n}"}} for n in range(3)]
     graph = agent(tenant, answers(AIMessage("", tool_calls=calls), "Done."), [outside.tool()], **ASKED)

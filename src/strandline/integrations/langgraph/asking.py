@@ -6,6 +6,8 @@ a decision. So an answer that was given survives whatever dies between it and th
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypedDict
@@ -20,6 +22,7 @@ from strandline.integrations.langgraph.messages import KEY_PREFIX
 ASKED: Final = "tool_approval"  # the type of the interrupt's value, as LangChain's own of one call has it
 APPROVE: Final = "approve"
 REJECT: Final = "reject"
+_DIGEST_CHARS: Final = 16
 _SENT: Final = "__pregel_push"  # LangGraph's own: how the path begins of a step that was sent one call
 
 
@@ -36,9 +39,15 @@ class ToolQuestion(TypedDict):
 def for_this_call(needs: Sequence[ActionNeed], call: ToolCall) -> list[ActionNeed]:
     """Return needs of which an approval counts that was given for this call, or for everything."""
     return [
-        replace(need, scope=call["id"]) if need.kind is NeedKind.APPROVED and need.scope is None else need
+        replace(need, scope=_named(call)) if need.kind is NeedKind.APPROVED and need.scope is None else need
         for need in needs
     ]
+
+
+def _named(call: ToolCall) -> str:
+    """Return what names a call to those who approve: a model may use an id again, with other arguments."""
+    arguments = json.dumps(call["args"], sort_keys=True, default=str)
+    return f"{call['id']}:{hashlib.sha256(arguments.encode()).hexdigest()[:_DIGEST_CHARS]}"
 
 
 def times_to_ask(needs: Sequence[ActionNeed]) -> int:
@@ -103,7 +112,7 @@ def ask(workflow: Workflow, call: ToolCall, needs: Sequence[ActionNeed], denied:
         description="; ".join(denied.reasons),
     )
     kind, by, said = _checked(interrupt(question), call)
-    key = f"{KEY_PREFIX}{ASKED}:{call['id']}:{by}"
+    key = f"{KEY_PREFIX}{ASKED}:{_named(call)}:{by}"
     told = f"{by} {'approved' if kind == APPROVE else 'refused'} the call {call['id']} of {call['name']}"
     told = f"{told}: {said}" if said else told
     if kind == REJECT:
