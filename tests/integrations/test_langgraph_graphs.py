@@ -17,7 +17,7 @@ from langgraph.types import Command
 
 import strandline
 from strandline import InvalidInputError
-from strandline.integrations.langgraph import StrandlineMiddleware, compaction_node, tool_ledger
+from strandline.integrations.langgraph import StrandlineMiddleware, StrandlineSaver, compaction_node, tool_ledger
 from tests.integrations.scripted import ScriptedModel, answers, call, texts
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
@@ -100,6 +100,22 @@ def test_a_tool_of_a_plain_graph_runs_once(tenant: strandline.Tenant, awaited: b
         graph = plain_graph(tenant, model)
         state = asyncio.run(graph.ainvoke(given, THREAD)) if awaited else graph.invoke(given, THREAD)
         assert state["messages"][-2].text == "bucket-a"
+    assert RUNS == ["a"]
+
+
+def test_a_copied_thread_loses_no_result_of_a_tool(tenant: strandline.Tenant) -> None:
+    """C34: the ledger that recorded it is that of the other thread; here the state alone holds it."""
+    saver = StrandlineSaver(tenant)
+    model = ScriptedModel(script=answers(call("c1", "create_bucket", name="a"), "Done.", "Yes.", "Still."))
+    graph = plain_graph(tenant, model, saver)
+    say(graph, "Go.")
+    saver.copy_thread("t", "u")
+    other: Any = {"configurable": {"thread_id": "u"}}
+    say(graph, "And?", other)
+    say(graph, "Still?", other)
+    for shown in model.shown[-2:]:
+        assert "tool: bucket-a" in texts(shown)
+    assert log(tenant, "u").count("bucket-a") == 1
     assert RUNS == ["a"]
 
 

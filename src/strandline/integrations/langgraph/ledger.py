@@ -35,6 +35,7 @@ from strandline import (
     Workflow,
 )
 from strandline.integrations.langgraph.asking import ask, check_alone, for_this_call, times_to_ask
+from strandline.integrations.langgraph.marks import is_known
 from strandline.integrations.langgraph.messages import LEDGER_MARK, storable_text
 
 Answer = ToolMessage | Command[Any] | list[ToolMessage | Command[Any]]
@@ -106,7 +107,7 @@ class ToolLedger:
         """
         if request.tool_call["name"] in self.reads:
             return handler(request)
-        attempt = _Attempt(request.tool_call)
+        attempt = _Attempt(request.tool_call, workflow.name)
 
         def run() -> object:
             try:
@@ -130,7 +131,7 @@ class ToolLedger:
         """Call a tool as `call` does, awaited in the event loop of the graph."""
         if request.tool_call["name"] in self.reads:
             return await handler(request)
-        attempt, verbs = _Attempt(request.tool_call), AsyncWorkflow(workflow)
+        attempt, verbs = _Attempt(request.tool_call, workflow.name), AsyncWorkflow(workflow)
 
         async def run() -> object:
             try:
@@ -155,7 +156,7 @@ class ToolLedger:
             try:
                 return workflow.guard(attempt.tool, needs, by=self.agent, basis=basis)
             except ActionDeniedError as denied:
-                if _is_known(workflow, attempt.key):  # its own permit may have used the approval up
+                if is_known(workflow, attempt.key):  # its own permit may have used the approval up
                     return None
                 if attempt.tool not in self.asks or asked == times_to_ask(needs):
                     raise
@@ -189,15 +190,6 @@ class ToolLedger:
         return attempt.message(f"{attempt.tool} was not permitted, and did not run: {reasons}", status="error")
 
 
-def _is_known(workflow: Workflow, key: str) -> bool:
-    """Tell whether the ledger holds an effect of this key."""
-    try:
-        workflow.effect_args(key)
-    except InvalidInputError:
-        return False
-    return True
-
-
 def _probe(probe: ToolProbe, arguments: Arguments) -> Callable[[], object]:
     """Return the probe of one call: a function without arguments, awaited if it is."""
     return partial(probe, arguments)
@@ -212,7 +204,7 @@ async def _in_thread(call: Callable[[], Permit | None]) -> Permit | None:
 class _Attempt:
     """One call of a tool: what came of it, for the log and for the graph."""
 
-    def __init__(self, call: ToolCall) -> None:
+    def __init__(self, call: ToolCall, memory: str) -> None:
         key = call["id"]
         if not key:
             raise InvalidInputError(
@@ -220,6 +212,7 @@ class _Attempt:
                 hint="Use a chat model whose tool calls have ids, or name the tool in reads.",
             )
         self.call = call
+        self._memory = memory  # the workflow whose ledger records it
         self.key: str = key
         self.tool: str = call["name"]
         self.waits: GraphBubbleUp | None = None
@@ -258,7 +251,7 @@ class _Attempt:
         self, content: str | list[str | dict[str, Any]], *, status: str = "success", recorded: bool = False
     ) -> ToolMessage:
         """Return a message that answers the call."""
-        marks = {LEDGER_MARK: True} if recorded else {}
+        marks = {LEDGER_MARK: self._memory} if recorded else {}
         return ToolMessage(
             content=content, name=self.tool, tool_call_id=self.key, status=status, additional_kwargs=marks
         )
@@ -268,7 +261,8 @@ class _Attempt:
         if isinstance(answer, list):
             return [self._marked(one) for one in answer]  # type: ignore[misc]  # one of a list is no list
         if isinstance(answer, ToolMessage):
-            return answer.model_copy(update={"additional_kwargs": {**answer.additional_kwargs, LEDGER_MARK: True}})
+            marks = {**answer.additional_kwargs, LEDGER_MARK: self._memory}
+            return answer.model_copy(update={"additional_kwargs": marks})
         if not isinstance(answer.update, dict) or _message_in(answer, self.key) is None:
             return answer
         messages = [self._marked(one) if _answers(one, self.key) else one for one in answer.update["messages"]]

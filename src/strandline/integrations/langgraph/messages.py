@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -42,7 +42,9 @@ from strandline.limits import RECORD_PAGE_EVENTS
 from strandline.model.event import Envelope
 
 KEY_PREFIX: Final = "langgraph:"
-LEDGER_MARK: Final = "strandline_effect"  # in a ToolMessage's `additional_kwargs`: the ledger recorded call and result
+LEDGER_MARK: Final = (
+    "strandline_effect"  # in a ToolMessage's `additional_kwargs`: whose ledger recorded call and result
+)
 _DIGEST_CHARS: Final = 16
 _ROLES: Final = {HumanMessage: Role.USER, AIMessage: Role.ASSISTANT, SystemMessage: Role.SYSTEM}
 _TEXTS: Final = frozenset({"text", "input_text", "output_text"})
@@ -55,7 +57,9 @@ def storable_text(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def events_of(messages: Sequence[BaseMessage], *, agent: str, first: int = 0) -> list[NewEvent]:
+def events_of(
+    messages: Sequence[BaseMessage], *, agent: str, first: int = 0, elsewhere: Container[str] = ()
+) -> list[NewEvent]:
     """Return the events that record messages, oldest first, each under a key of its own.
 
     A message that was edited under its id is recorded once more: its key names its content, too.
@@ -64,15 +68,17 @@ def events_of(messages: Sequence[BaseMessage], *, agent: str, first: int = 0) ->
         messages: a whole history, each with an id; calls are looked for in all of it.
         agent: whose history it is: the actor of its answers, and the lane in which a user's turn closes open calls.
         first: the index of the first message to record.
+        elsewhere: ids of calls that a ledger recorded, but not that of this log.
     """
-    return [event for index in range(first, len(messages)) for event in _events(messages, index, agent)]
+    return [event for index in range(first, len(messages)) for event in _events(messages, index, agent, elsewhere)]
 
 
-def _events(messages: Sequence[BaseMessage], index: int, agent: str) -> list[NewEvent]:
+def _events(messages: Sequence[BaseMessage], index: int, agent: str, elsewhere: Container[str]) -> list[NewEvent]:
     said = messages[index]
     key = f"{KEY_PREFIX}{said.id}:{_digest(said)}"
     if isinstance(said, ToolMessage):
-        return [] if LEDGER_MARK in said.additional_kwargs else _answered(messages, index, key, agent)
+        held = LEDGER_MARK in said.additional_kwargs and said.tool_call_id not in elsewhere
+        return [] if held else _answered(messages, index, key, agent)
     role = next((role for kind, role in _ROLES.items() if isinstance(said, kind)), None)
     if role is None:
         return [note(f"[{said.type}] {storable_text(said.text)}", key=key, actor=said.name or said.type)]

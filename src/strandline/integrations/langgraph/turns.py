@@ -31,6 +31,7 @@ from strandline import (
     note,
 )
 from strandline.integrations.agent_memory import AgentMemory, Told
+from strandline.integrations.langgraph.marks import recorded_elsewhere
 from strandline.integrations.langgraph.messages import KEY_PREFIX, Rendered, events_of, to_langchain
 from strandline.integrations.langgraph.place import Home, Place, StateBasis
 from strandline.integrations.langgraph.sizes import Sizes
@@ -123,7 +124,8 @@ class Turns:
             self._resume(workflow, place, messages, basis)
         first = _index_behind(messages, known)
         memory = self._memory(workflow, self._sizes.budget_for(window))
-        events = events_of(messages, agent=self.home.agent, first=first)
+        elsewhere = recorded_elsewhere(workflow, messages[first:])
+        events = events_of(messages, agent=self.home.agent, first=first, elsewhere=elsewhere)
         _record(memory, events)
         context = self._read(memory, window)
         rendered = to_langchain(context, messages if shown is None else shown)
