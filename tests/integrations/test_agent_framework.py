@@ -41,6 +41,7 @@ from strandline.integrations.agent_framework import (
     StrandlineEffects,
     StrandlineHistoryProvider,
 )
+from strandline.limits import SESSION_ROUNDS_MAX
 
 
 @pytest.fixture(params=["memory", pytest.param("sqlite", marks=pytest.mark.long)])
@@ -165,6 +166,21 @@ def test_a_replayed_transcript_adds_what_is_new_and_two_writers_lose_nothing(db:
 
     asyncio.run(go())
     assert db.verify().problems == ()
+
+
+def test_a_log_that_never_rests_is_an_error(db: sl.Strandline, monkeypatch: pytest.MonkeyPatch) -> None:
+    """I22: a write is made anew a limited number of times."""
+    tried: list[int] = []
+
+    def refuse(*_: object, **__: object) -> None:
+        tried.append(1)
+        assert len(tried) <= SESSION_ROUNDS_MAX
+        raise sl.StaleRevisionError(expected=0, actual=1)
+
+    monkeypatch.setattr(sl.Workflow, "append", refuse)
+    with pytest.raises(sl.StaleRevisionError):
+        asyncio.run(StrandlineHistoryProvider(db.tenant("acme")).save_messages("s", [Message("user", ["Go."])]))
+    assert len(tried) == SESSION_ROUNDS_MAX
 
 
 def test_a_long_history_is_the_summary_and_what_comes_after(db: sl.Strandline) -> None:

@@ -30,6 +30,7 @@ from strandline.integrations.strands import (
     StrandlineSessionManager,
     StrandlineSessionRepository,
 )
+from strandline.limits import SESSION_ROUNDS_MAX
 
 
 @pytest.fixture(params=["memory", pytest.param("sqlite", marks=pytest.mark.long)])
@@ -161,6 +162,21 @@ def test_two_processes_on_one_session_do_not_lose_a_message_in_silence(db: sl.St
         repository.create_message(
             "s", "a", SessionMessage.from_message({"role": "user", "content": [{"text": "two"}]}, 0)
         )
+
+
+def test_a_log_that_never_rests_is_an_error(db: sl.Strandline, monkeypatch: pytest.MonkeyPatch) -> None:
+    """I22: a write is made anew a limited number of times."""
+    tried: list[int] = []
+
+    def refuse(*_: object, **__: object) -> None:
+        tried.append(1)
+        assert len(tried) <= SESSION_ROUNDS_MAX
+        raise sl.StaleRevisionError(expected=0, actual=1)
+
+    monkeypatch.setattr(sl.Workflow, "append", refuse)
+    with pytest.raises(sl.StaleRevisionError):
+        StrandlineSessionRepository(db.tenant("acme")).create_session(Session("s", SessionType.AGENT))
+    assert len(tried) == SESSION_ROUNDS_MAX
 
 
 def test_the_newest_state_of_an_agent_counts_whatever_the_clock_says(db: sl.Strandline) -> None:

@@ -21,7 +21,7 @@ from strandline.integrations.items import (
     part_key,
     read_items,
 )
-from strandline.limits import CONTEXT_BUDGET_TOKENS, SUMMARIZER_DEADLINE_S
+from strandline.limits import CONTEXT_BUDGET_TOKENS, SESSION_ROUNDS_MAX, SUMMARIZER_DEADLINE_S
 
 _SOURCE: Final = "strandline"
 _MARK: Final = "strandline_generation"  # among the properties of the message that holds the summary
@@ -106,6 +106,7 @@ class StrandlineHistoryProvider(HistoryProvider):
         """Append what the log lacks of these messages, as one; then compact if that is due.
 
         Raises:
+            StaleRevisionError: somebody appended each time that it was tried, SESSION_ROUNDS_MAX times.
             StoreUnavailableError, OutcomeUnknownError: see their hints; saving the same again is safe.
         """
         await asyncio.to_thread(self._save, self.workflow(session_id), messages)
@@ -123,8 +124,13 @@ class StrandlineHistoryProvider(HistoryProvider):
         given = [message for message in messages if _MARK not in message.additional_properties]
         if not given:
             return
-        while not _append(workflow, given):
-            pass  # somebody appended meanwhile: the numbers are others, and perhaps these messages are there now
+        for left in reversed(range(SESSION_ROUNDS_MAX)):
+            try:
+                _append(workflow, given)
+                break
+            except (StaleRevisionError, IdempotencyConflictError):
+                if not left:
+                    raise  # else look again: the numbers are others, and perhaps these messages are there now
         AgentMemory(
             workflow,
             budget=self._budget,
@@ -135,7 +141,7 @@ class StrandlineHistoryProvider(HistoryProvider):
         ).compact_if_due()
 
 
-def _append(workflow: Workflow, given: Sequence[Message]) -> bool:
+def _append(workflow: Workflow, given: Sequence[Message]) -> None:
     revision = workflow.basis().revision
     last = last_covered(workflow, FRAMEWORK, revision)
     count = 0 if last is None else int(last) + 1
@@ -144,11 +150,7 @@ def _append(workflow: Workflow, given: Sequence[Message]) -> bool:
     for number, message in enumerate(new, start=count):
         events += to_events(number, message)
     if events:
-        try:
-            append_items(workflow, events, expected_revision=revision)
-        except (StaleRevisionError, IdempotencyConflictError):
-            return False
-    return True
+        append_items(workflow, events, expected_revision=revision)
 
 
 def _messages_from(workflow: Workflow, number: int) -> list[Message]:

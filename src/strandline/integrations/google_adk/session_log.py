@@ -27,6 +27,7 @@ from strandline.integrations.items import (
     part_key,
     read_items,
 )
+from strandline.limits import SESSION_ROUNDS_MAX
 
 _CREATED: Final = "/created"  # ids of ADK's events are never these
 _DELETED: Final = "/deleted"
@@ -159,13 +160,16 @@ class SessionLog:
         return Place(revision=revision, birth=place.birth, clock_s=in_order(event.timestamp, place.clock_s))
 
     def _append(self, event: Event, revision: int, known: Sequence[Event]) -> int:
-        while True:
+        for _ in range(SESSION_ROUNDS_MAX):
             try:
                 self._leave_behind(event, revision)
                 return append_items(self.workflow, to_events(event), expected_revision=revision).revision
             except StaleRevisionError as error:
                 self._check_ours(error, {item_id(one.id) for one in (event, *known)})
                 revision = error.actual
+        raise StaleSessionError(
+            f"{self.workflow!r}: something was written {SESSION_ROUNDS_MAX} times meanwhile; nothing was appended."
+        )
 
     def delete(self) -> None:
         """Let the session be no more: its events are left behind by a rewind, and stay in the log.

@@ -20,6 +20,7 @@ from strandline.integrations.items import (
     read_items,
 )
 from strandline.integrations.strands.messages import FRAMEWORK, item_id, to_events, to_stored
+from strandline.limits import SESSION_ROUNDS_MAX
 
 if TYPE_CHECKING:
     from strands.multiagent.base import MultiAgentBase
@@ -163,14 +164,15 @@ class StrandlineSessionRepository(SessionRepository):
         """Keep what a session itself knows, as the newest of its kind."""
         workflow = self._own(session_id)
         told = note(f"The session kept: {what.partition('/')[0]}.")
-        while True:
+        for left in reversed(range(SESSION_ROUNDS_MAX)):
             revision = workflow.basis().revision
             events = item_events(f"{_SESSION}/{what}:{revision}", value, [(told, None)])
             try:
                 workflow.append(events, expected_revision=revision)
+                return
             except StaleRevisionError:
-                continue
-            return
+                if not left:
+                    raise
 
     def _newest(self, session_id: str, what: str) -> Json | None:
         workflow, kind = self._own(session_id), f"{_SESSION}/{what}"
