@@ -347,6 +347,13 @@ class TestBadInput:
         with pytest.raises(InvalidInputError, match="restore"):
             StrandlineSaver(saver.tenant, restore="maybe")
 
+    @pytest.mark.parametrize("guest", [StrandlineSaver, StrandlineStore])
+    def test_what_is_no_tenant_is_refused_at_once(self, guest):
+        with strandline.open(":memory:") as db:
+            for wrong in (db, "acme"):
+                with pytest.raises(InvalidInputError, match="tenant is a Tenant"):
+                    guest(wrong)
+
     def test_versions_go_on_where_a_stock_saver_left_them(self, saver):
         stock = InMemorySaver().get_next_version(None, None)
         after = saver.get_next_version(stock, None)

@@ -1,4 +1,4 @@
-"""A saver, or a store, with the connection that it opened: closed at the end of a `with` or an `async with`."""
+"""What a saver or a store stands on: a tenant, or a connection of its own, closed when a `with` or `async with` ends."""
 
 from __future__ import annotations
 
@@ -8,9 +8,22 @@ from types import TracebackType
 from typing import Generic, TypeVar
 
 import strandline
-from strandline import Strandline
+from strandline import InvalidInputError, Strandline, Tenant
 
 Guest = TypeVar("Guest")
+
+
+def check_tenant(tenant: object) -> Tenant:
+    """Return it, if it is a tenant.
+
+    Raises:
+        InvalidInputError: it is something else, such as the store or a name.
+    """
+    if isinstance(tenant, Tenant):
+        return tenant
+    raise InvalidInputError(
+        f"tenant is a Tenant, not a {type(tenant).__name__}", hint='Give `strandline.open(…).tenant("…")`.'
+    )
 
 
 class Opened(Generic[Guest]):

@@ -27,7 +27,7 @@ from strandline import InvalidInputError, SavedState, StateErasedError, StateVal
 from strandline.integrations.langgraph.address import Address, address_of, config_of, thread_of
 from strandline.integrations.langgraph.deltas import history_of, in_order, needed_by
 from strandline.integrations.langgraph.gate import Restore, check_restore, pass_gate
-from strandline.integrations.langgraph.opened import Opened
+from strandline.integrations.langgraph.opened import Opened, check_tenant
 from strandline.integrations.langgraph.place import basis_of
 from strandline.integrations.langgraph.remembered import Held, KnownState, Remembered, grown, read, shown
 from strandline.integrations.langgraph.values import decode, decode_rest, encode, encode_rest, is_checkpoint
@@ -52,10 +52,10 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
             serde: as of any checkpointer; None: LangGraph's own.
 
         Raises:
-            InvalidInputError: another word as `restore`.
+            InvalidInputError: no tenant, or another word as `restore`.
         """
         super().__init__(serde=serde)
-        self.tenant = tenant
+        self.tenant = check_tenant(tenant)
         self.restore = check_restore(restore)
         self._remembered = Remembered()
 

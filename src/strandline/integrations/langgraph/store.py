@@ -25,7 +25,7 @@ from langgraph.store.base import (
 
 from strandline import CorruptRecordError, InvalidInputError, SavedState, StateConflictError, StateValue, Tenant
 from strandline.integrations.langgraph.address import STORE_WORKFLOW
-from strandline.integrations.langgraph.opened import Opened
+from strandline.integrations.langgraph.opened import Opened, check_tenant
 from strandline.integrations.langgraph.searching import in_namespace, matches, namespaces_of, ranked
 from strandline.integrations.langgraph.values import decode, encode
 from strandline.limits import STORE_PUT_ATTEMPTS_MAX
@@ -60,8 +60,11 @@ class StrandlineStore(BaseStore):
             tenant: whose items these are; no call reaches another tenant's (I21).
             serde: how values become bytes; None: LangGraph's own.
             now: when an item was made and changed; nothing is decided by it.
+
+        Raises:
+            InvalidInputError: no tenant.
         """
-        self._states = tenant.workflow(STORE_WORKFLOW).states
+        self._states = check_tenant(tenant).workflow(STORE_WORKFLOW).states
         self._serde = serde or JsonPlusSerializer()
         self._now = now
 
