@@ -1,4 +1,4 @@
-"""What a saver or a store stands on: a tenant, or a connection of its own, closed when a `with` or `async with` ends."""
+"""What a saver or a store stands on: a tenant, or a connection of its own, closed as a `with` or `async with` ends."""
 
 from __future__ import annotations
 
