@@ -155,3 +155,28 @@ def test_a_summarizer_that_is_none_is_the_programs_fault_and_is_raised(workflow:
     memory.record(history(40))
     with pytest.raises(strandline.InvalidInputError):
         memory.compact_if_due()
+
+
+@pytest.mark.parametrize("budget", [8_000, 10_000, 16_000])
+def test_no_compaction_covers_what_the_model_is_asked(workflow: strandline.Workflow, budget: int) -> None:
+    """C19: a question that is larger than the tail's share stays verbatim; the model would not see it else."""
+    workflow.append([strandline.message("assistant", "word " * 600, actor="agent") for _ in range(16)])
+    workflow.append(strandline.message("user", "Why does it fail? " + "trace line. " * 1_200, actor="ann"))
+    memory = AgentMemory(workflow, budget=budget)
+    outcome = memory.compact_if_due()
+    assert outcome is not None
+    assert outcome.outcome == "activated"
+    context = memory.context()
+    assert context.tokens <= budget
+    assert [part.event.seq for part in context.parts if part.event is not None][-1] == 17
+
+
+def test_a_question_that_exceeds_the_budget_is_an_error_and_not_covered(workflow: strandline.Workflow) -> None:
+    """C11: it is not summarized unseen."""
+    told: Told = []
+    workflow.append(strandline.message("user", "trace line. " * 1_200, actor="ann"))
+    memory = AgentMemory(workflow, budget=1_000, told=lambda what, how: told.append((what, how)))
+    assert memory.compact_if_due() is None
+    assert len(told) == 1
+    with pytest.raises(strandline.ContextOverflowError):
+        memory.context()

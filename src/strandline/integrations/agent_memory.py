@@ -16,16 +16,21 @@ from strandline import (
     CompactionOutcome,
     CompactionResult,
     Context,
+    ContextOverflowError,
     CorruptRecordError,
     InvalidInputError,
     NewEvent,
+    Shares,
     Workflow,
 )
 from strandline.limits import (
     CONTEXT_BUDGET_TOKENS,
     CONTEXT_BUDGET_TOKENS_MIN,
+    LEDGER_SHARE,
     RECORD_PAGE_EVENTS,
+    SEGMENTS_SHARE,
     SUMMARIZER_DEADLINE_S,
+    TAIL_SHARE,
 )
 
 Told = Callable[[str, CompactionOutcome | Exception], None]
@@ -143,8 +148,9 @@ class AgentMemory:
             if self._background:
                 self.workflow.compact_later(self.compact_to, when_tokens=when_tokens)
                 return None
+            size, shares = self._room()
             outcome = self.workflow.compact(
-                self.compact_to, self._summarizer, when_tokens=when_tokens, deadline_s=self._deadline_s
+                size, self._summarizer, shares=shares, when_tokens=when_tokens, deadline_s=self._deadline_s
             )
         except (InvalidInputError, CorruptRecordError):
             raise
@@ -154,6 +160,29 @@ class AgentMemory:
         if outcome.outcome not in _GOOD:
             self._told("a compaction made no summary", outcome)
         return outcome
+
+    def _room(self) -> tuple[int, Shares | None]:
+        """Return what a compaction comes down to, and its shares: the newest event stays verbatim behind the summary.
+
+        It is what the model is asked to answer. One that is larger than the tail's share would be covered else.
+
+        Raises:
+            ContextOverflowError: it leaves no room for a summary within the budget (C11).
+        """
+        revision = self.workflow.basis().revision
+        newest = sum(event.tokens for event in self.workflow.events(revision, revision)) if revision else 0
+        if newest <= int(self.compact_to * TAIL_SHARE):
+            return self.compact_to, None
+        size = min(self.budget, self.compact_to + newest)
+        if size - newest < CONTEXT_BUDGET_TOKENS_MIN:
+            raise ContextOverflowError(
+                "the newest event leaves no room for a summary",
+                needed=newest + CONTEXT_BUDGET_TOKENS_MIN,
+                budget=self.budget,
+            )
+        tail = (newest + 1) / size  # a token more, so that rounding takes none away
+        rest = (1 - tail) / (SEGMENTS_SHARE + LEDGER_SHARE)
+        return size, Shares(segments=SEGMENTS_SHARE * rest, ledger=LEDGER_SHARE * rest, tail=tail)
 
     def context(self, needs: Sequence[str] = ()) -> Context:
         """Read what the model is shown, within the budget (C18, C19).
