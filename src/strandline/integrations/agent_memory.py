@@ -99,7 +99,8 @@ class AgentMemory:
         """Append those of a history's events that the log lacks, in order, all or none (I2, I3).
 
         The newest are looked up first, page by page, until a whole page is known: what lies before it is taken as
-        known. So a history may be handed over whole at each turn.
+        known. So a history may be handed over whole at each turn. What bears a known key is taken as the same: a guest
+        whose framework changes what it holds makes the content a part of its keys.
 
         Args:
             events: the history, or its end, oldest first; each has a key of its own.
@@ -107,7 +108,6 @@ class AgentMemory:
 
         Raises:
             InvalidInputError: an event without a key; nothing was written.
-            IdempotencyConflictError: the log holds other content under one of the keys.
             StaleRevisionError: the log is at another revision, and something would have been added.
         """
         keys = [event.key or "" for event in events]

@@ -52,13 +52,13 @@ class Sizes:
 
     def budget_for(self, window: int | None) -> int:
         """Return the tokens of the context that the model is shown: as was said, else the model's window, else a
-        part more than the trigger.
+        part more than a trigger that waits for tokens alone.
         """
         if self.budget is not None:
             return self.budget
         if window is not None and self.clauses:
             return window
-        most = max((clause.get("tokens", 0.0) for clause in self.clauses), default=0.0)
+        most = max((clause["tokens"] for clause in self.clauses if set(clause) == {"tokens"}), default=0.0)
         return max(ceil(most * TRIGGER_HEADROOM), CONTEXT_BUDGET_TOKENS if not most else CONTEXT_BUDGET_TOKENS_MIN)
 
     def due(self, context: Context, window: int | None) -> Target | None:
