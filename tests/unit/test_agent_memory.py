@@ -123,6 +123,16 @@ def test_a_summary_that_fails_ends_no_turn(workflow: strandline.Workflow, summar
     assert "line 40 " in str(memory.context().messages("openai"))
 
 
+def test_who_is_told_ends_no_turn_either(workflow: strandline.Workflow, caplog: pytest.LogCaptureFixture) -> None:
+    def told(what: str, how: object) -> None:
+        raise RuntimeError("the pager is away")
+
+    memory = AgentMemory(workflow, budget=4_000, compact_at=1_000, summarizer=fails(ValueError("429")), told=told)
+    memory.record(history(40))
+    assert memory.compact_if_due() is None
+    assert "the pager is away" in caplog.text
+
+
 def test_it_is_compacted_when_it_is_due_and_not_before(workflow: strandline.Workflow) -> None:
     memory = AgentMemory(workflow, budget=4_000, compact_at=2_000)
     memory.record(history(3))

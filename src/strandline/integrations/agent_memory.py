@@ -155,11 +155,18 @@ class AgentMemory:
         except (InvalidInputError, CorruptRecordError):
             raise
         except Exception as error:  # noqa: BLE001 - a summarizer is somebody else's code, and raises what it will
-            self._told("a compaction was refused", error)
+            self._tell("a compaction was refused", error)
             return None
         if outcome.outcome not in _GOOD:
-            self._told("a compaction made no summary", outcome)
+            self._tell("a compaction made no summary", outcome)
         return outcome
+
+    def _tell(self, what: str, how: CompactionOutcome | Exception) -> None:
+        """Tell of a summary that was not made; who is told ends no turn either."""
+        try:
+            self._told(what, how)
+        except Exception:  # noqa: BLE001 - as above
+            _log.exception("%s, and who was to be told of it raised this", what)
 
     def _room(self) -> tuple[int, Shares | None]:
         """Return what a compaction comes down to, and its shares: the newest event stays verbatim behind the summary.
