@@ -1,7 +1,8 @@
 """A session of Claude Code through a compaction, as its hooks see it: a script stands for Claude Code.
 
 It installs the hooks into a folder of its own and calls them as Claude Code does: a JSON object on stdin. The summary
-of the script drops a constraint and invents an approval. It needs no Claude Code, no key and no network.
+of the script drops a constraint and invents an approval. Run it with `python examples/claude_code.py`; it needs no
+Claude Code, no key and no network.
 
 It ends with: the push was permitted: False, then True
 """

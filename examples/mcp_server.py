@@ -1,7 +1,8 @@
 """An agent's memory over MCP: a server on stdin and stdout, and the official client that starts it.
 
 The agent is a script: it states what it made, asks whether it may publish, and tries what it may not. A person
-approves, outside. It needs the extra `mcp`, and neither a key nor a network.
+approves, outside. Run it with `python examples/mcp_server.py`; it needs the extra `mcp`, and neither a key nor a
+network.
 
 It ends with: whole: True
 """

@@ -227,6 +227,12 @@ def filled(count: int) -> strandline.Context:
         return workflow.context(100_000)
 
 
+@pytest.mark.parametrize("budget", [0, "x", True, 63])
+def test_a_budget_that_is_none_is_refused_where_it_is_given(budget: Any) -> None:
+    with pytest.raises(strandline.InvalidInputError):
+        sizes_of(budget, None, None)
+
+
 @pytest.mark.parametrize(
     ("trigger", "window", "due"),
     [

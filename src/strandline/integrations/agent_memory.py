@@ -79,11 +79,8 @@ class AgentMemory:
             InvalidInputError: a budget that is none, or compact_to above compact_at.
         """
         for name, tokens in (("budget", budget), ("compact_at", compact_at), ("compact_to", compact_to)):
-            whole = isinstance(tokens, int) and not isinstance(tokens, bool)
-            if tokens is not None and not (whole and tokens >= CONTEXT_BUDGET_TOKENS_MIN):
-                raise InvalidInputError(
-                    f"{name} is a number of tokens from {CONTEXT_BUDGET_TOKENS_MIN}, not {tokens!r}"
-                )
+            if tokens is not None:
+                check_tokens(name, tokens)
         self.workflow = workflow
         self.budget = budget
         self.compact_at = min(compact_at or budget, budget)
@@ -198,6 +195,16 @@ class AgentMemory:
             ContextOverflowError, SummaryReconciliationError, CorruptRecordError: as of `Workflow.context`.
         """
         return self.workflow.context(self.budget, needs)
+
+
+def check_tokens(name: str, tokens: object) -> None:
+    """Refuse what is no size of a context.
+
+    Raises:
+        InvalidInputError: it is no whole number, or below CONTEXT_BUDGET_TOKENS_MIN.
+    """
+    if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < CONTEXT_BUDGET_TOKENS_MIN:
+        raise InvalidInputError(f"{name} is a number of tokens from {CONTEXT_BUDGET_TOKENS_MIN}, not {tokens!r}")
 
 
 def _say(what: str, how: CompactionOutcome | Exception) -> None:

@@ -8,6 +8,7 @@ from math import ceil
 from typing import Final, TypedDict
 
 from strandline import Context, EventKind, InvalidInputError, PartKind
+from strandline.integrations.agent_memory import check_tokens
 from strandline.limits import (
     CONTEXT_BUDGET_TOKENS,
     CONTEXT_BUDGET_TOKENS_MIN,
@@ -104,6 +105,8 @@ def sizes_of(budget: int | None, trigger: Trigger | None, keep: Size | None) -> 
     Raises:
         InvalidInputError: a size that is none.
     """
+    if budget is not None:
+        check_tokens("budget", budget)
     if trigger is None:
         clauses: tuple[Mapping[str, float], ...] = ()
     elif isinstance(trigger, Mapping):
