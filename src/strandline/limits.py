@@ -164,6 +164,7 @@ SESSION_PAGE_EVENTS: Final = 128  # of a session that are read at once, from its
 SESSION_ROUNDS_MAX: Final = 16  # how often a session's write is made anew because somebody appended meanwhile
 RECORD_ATTEMPTS_MAX: Final = 4  # of agents that record the state which they share, at the same time
 THREADS_KNOWN_MAX: Final = 1_024  # of a graph, whose state a process need not compare with the log at each turn
+UNSEEN_SHARE_MAX: Final = 0.5  # of the budget, for events before the newest that the model was not shown yet
 RECORD_PAGE_EVENTS: Final = 64  # that a guest looks up at once, from the end of a history, until a whole page is known
 GUEST_SUMMARY_TOKENS: Final = 2_000  # of a summary, where a framework itself keeps the newest messages beside it
 SEARCH_HITS: Final = 20  # of a search, unless it asks for another number

@@ -190,3 +190,32 @@ def test_a_question_that_exceeds_the_budget_is_an_error_and_not_covered(workflow
     assert len(told) == 1
     with pytest.raises(strandline.ContextOverflowError):
         memory.context()
+
+
+def results(count: int, words: int) -> list[strandline.NewEvent]:
+    texts = [f"result {n} " + "row " * words for n in range(count)]
+    return [strandline.message("user", text, key=f"r{n}") for n, text in enumerate(texts)]
+
+
+def test_no_compaction_covers_what_came_since_the_model_answered(workflow: strandline.Workflow) -> None:
+    """C19: of several long results of one step each is shown to the model once, not the last of them alone."""
+    memory = AgentMemory(workflow, budget=8_000, compact_at=4_000, compact_to=1_000)
+    memory.record(history(60))
+    answered = workflow.basis().revision
+    memory.record(results(3, 800))
+    outcome = memory.compact_if_due(unseen=answered + 1)
+    assert outcome is not None
+    assert (outcome.outcome, outcome.watermark) == ("activated", answered)
+    shown = str(memory.context().messages("openai"))
+    assert all(f"result {n} " in shown for n in range(3))
+
+
+def test_what_came_since_takes_no_more_than_its_share(workflow: strandline.Workflow) -> None:
+    memory = AgentMemory(workflow, budget=8_000, compact_at=4_000, compact_to=1_000)
+    memory.record(history(60))
+    memory.record(results(9, 800))
+    outcome = memory.compact_if_due(unseen=61)
+    assert outcome is not None
+    assert outcome.outcome == "activated"
+    assert 61 <= outcome.watermark < 69
+    assert outcome.tokens_after <= 8_000

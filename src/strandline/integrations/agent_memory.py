@@ -31,6 +31,7 @@ from strandline.limits import (
     SEGMENTS_SHARE,
     SUMMARIZER_DEADLINE_S,
     TAIL_SHARE,
+    UNSEEN_SHARE_MAX,
 )
 
 Told = Callable[[str, CompactionOutcome | Exception], None]
@@ -128,13 +129,14 @@ class AgentMemory:
         new = zip((event.key or "" for event in missing), added.seqs, strict=True)
         return Recorded(seqs=known | dict(new), added=added.added, revision=added.revision)
 
-    def compact_if_due(self, *, force: bool = False) -> CompactionOutcome | None:
+    def compact_if_due(self, *, force: bool = False, unseen: int | None = None) -> CompactionOutcome | None:
         """Compact when the context has grown to `compact_at`; None: a worker does it, or it has no outcome.
 
         A summary that can't be made raises nothing, whatever the reason: it is told, and the prior summary stands.
 
         Args:
             force: compact although the context is smaller.
+            unseen: seq of the first event that the model was not shown yet; None: the newest event is that.
 
         Raises:
             InvalidInputError: the summarizer is none.
@@ -145,7 +147,7 @@ class AgentMemory:
             if self._background:
                 self.workflow.compact_later(self.compact_to, when_tokens=when_tokens)
                 return None
-            size, shares = self._room()
+            size, shares = self._room(unseen)
             outcome = self.workflow.compact(
                 size, self._summarizer, shares=shares, when_tokens=when_tokens, deadline_s=self._deadline_s
             )
@@ -165,16 +167,24 @@ class AgentMemory:
         except Exception:  # noqa: BLE001 - as above
             _log.exception("%s, and who was to be told of it raised this", what)
 
-    def _room(self) -> tuple[int, Shares | None]:
-        """Return what a compaction comes down to, and its shares: the newest event stays verbatim behind the summary.
+    def _room(self, unseen: int | None) -> tuple[int, Shares | None]:
+        """Return what a compaction comes down to, and its shares: what the model was not shown yet stays verbatim, the
+        newest event always, those before it within a share of the budget.
 
-        It is what the model is asked to answer. One that is larger than the tail's share would be covered else.
+        It is what the model is asked to answer. What is larger than the tail's share would be covered else.
 
         Raises:
-            ContextOverflowError: it leaves no room for a summary within the budget (C11).
+            ContextOverflowError: the newest event leaves no room for a summary within the budget (C11).
         """
         revision = self.workflow.basis().revision
-        newest = sum(event.tokens for event in self.workflow.events(revision, revision)) if revision else 0
+        first = revision if unseen is None else max(unseen, revision - RECORD_PAGE_EVENTS + 1)
+        events = self.workflow.events(max(1, min(first, revision)), revision)
+        sizes = [event.tokens for event in events if not event.abandoned]
+        newest, room = sum(sizes[-1:]), int(self.budget * UNSEEN_SHARE_MAX)
+        for tokens in reversed(sizes[:-1]):
+            if newest + tokens > room:
+                break
+            newest += tokens
         if newest <= int(self.compact_to * TAIL_SHARE):
             return self.compact_to, None
         size = min(self.budget, self.compact_to + newest)

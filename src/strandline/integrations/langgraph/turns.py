@@ -127,7 +127,8 @@ class Turns:
         elsewhere = recorded_elsewhere(workflow, messages[first:])
         events = events_of(messages, agent=self.home.agent, first=first, elsewhere=elsewhere)
         _record(memory, events)
-        context = self._read(memory, window)
+        recorded = known.recorded if known is not None else basis["recorded"] if basis is not None else None
+        context = self._read(memory, window, None if recorded is None else recorded + 1)
         rendered = to_langchain(context, messages if shown is None else shown)
         return Turn(workflow=workflow, context=context, rendered=rendered)
 
@@ -168,18 +169,20 @@ class Turns:
             told=self._told,
         )
 
-    def _read(self, memory: AgentMemory, window: int | None) -> Context:
-        """Read the context; compact first if it has grown too large, or if it can't be read without."""
+    def _read(self, memory: AgentMemory, window: int | None, unseen: int | None) -> Context:
+        """Read the context; compact first if it has grown too large, or if it can't be read without: what stands from
+        `unseen` on is what the model answers now.
+        """
         try:
             context = memory.context()
         except ContextOverflowError:
-            memory.compact_if_due()
+            memory.compact_if_due(unseen=unseen)
             return memory.context()
         due = self._sizes.due(context, window)
         if due is None:
             return context
         sized = self._memory(memory.workflow, due.budget, compact_at=due.compact_at, compact_to=due.compact_to)
-        outcome = sized.compact_if_due()
+        outcome = sized.compact_if_due(unseen=unseen)
         moved = outcome is not None and outcome.outcome == "activated"
         return memory.context() if moved else context
 
