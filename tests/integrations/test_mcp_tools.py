@@ -444,6 +444,7 @@ PLAUSIBLE = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(calls=st.lists(st.tuples(st.sampled_from(list(TOOLS)), ARGUMENTS | PLAUSIBLE), max_size=8))
 def test_whatever_is_sent_is_answered_or_refused_and_decides_nothing(

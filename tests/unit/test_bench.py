@@ -27,6 +27,8 @@ from strandline.bench.stage import Stage
 from strandline.bench.transcript import body_bytes
 from strandline.cli.app import app
 
+pytestmark = pytest.mark.long
+
 SIZES = (120, 240)
 LINE = Line(section="s", what="w", unit="µs")
 ROOT = Path(__file__).resolve().parents[2]

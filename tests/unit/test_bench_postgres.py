@@ -12,6 +12,8 @@ from strandline.bench.raw_postgres import PLAIN, SAME, RawPostgres, SameTable
 from strandline.bench.stage import Stage
 from tests.unit.test_bench import built, run, stage  # noqa: F401  fixtures
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def small(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:  # noqa: F811

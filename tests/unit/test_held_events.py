@@ -18,6 +18,8 @@ from strandline.model.register import OpenCall
 from strandline.model.view import ViewHead
 from strandline.rules.planning import Places, TailPoint, plan_compaction
 
+pytestmark = pytest.mark.long
+
 WINDOW = 1_000  # about 25 of the events below
 EVENTS = 600
 HELD_MAX = 120  # two decoded forms of a window, of what is read next to it, and what the collector has not met yet

@@ -295,6 +295,7 @@ def test_a_value_has_one_spelling(text, written):
     assert [token.text for token in tokens(text) if token.text != ";"] == written
 
 
+@pytest.mark.long
 def test_the_corpus_of_the_bench(tmp_path):
     found = {label: [pair for pair in pairs(tmp_path) if pair.label == label] for label in (BAD, VERBATIM, PARAPHRASE)}
     assert sum(map(len, found.values())) >= 2_000

@@ -58,6 +58,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.long
 @given(steps)
 @bounded(2_000)
 def test_no_wish_is_lost_and_no_late_worker_settles(history):
