@@ -23,6 +23,18 @@ AWAY_DEADLINE_S: Final = 60.0
 POLL_S: Final = 0.02
 
 
+def opened(store: str) -> strandline.Strandline:
+    """Open the store, again while it is away: the server may be killed before this process is there."""
+    deadline = time.monotonic() + AWAY_DEADLINE_S
+    while True:
+        try:
+            return strandline.open(store)
+        except strandline.StoreUnavailableError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(POLL_S)
+
+
 def append(workflow: strandline.Workflow, key: str) -> int:
     """Append a batch of two until it is acknowledged, and return the seq of its first event."""
     batch = [
@@ -47,7 +59,7 @@ def work(db: strandline.Strandline, name: str) -> None:
 
 
 def main(store: str, name: str, threads: str) -> None:
-    with strandline.open(store) as db:
+    with opened(store) as db:
         running = [threading.Thread(target=work, args=(db, f"{name}t{n}")) for n in range(int(threads))]
         for thread in running:
             thread.start()

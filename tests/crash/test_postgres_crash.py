@@ -5,6 +5,7 @@ many threads, while its server goes away and comes again. More kills: STRANDLINE
 `python tests/crash/kill9.py --postgres server --kills 200`.
 """
 
+import contextlib
 import os
 import random
 import subprocess
@@ -61,6 +62,10 @@ class Load:
 
     def kill(self) -> None:
         assert self._process.poll() is None, self.complaint()
+        self.end()
+
+    def end(self) -> None:
+        """End it and let go of it, whatever became of it; once more does nothing."""
         self._process.kill()
         self._process.wait()
         self._reader.join()
@@ -78,19 +83,26 @@ def test_what_was_acknowledged_survives_the_death_of_clients_and_server(server: 
     url = server.create_database("load")
     strandline.open(url).close()
     chance = random.Random(1)
-    loads = [Load(url, "a"), Load(url, "b")]
-    for number in range(KILLS):
-        loads[-1].wait_for(chance.randint(*ACKNOWLEDGED_BETWEEN))
-        if number % 2:
-            loads[-1].kill()
-            loads.append(Load(url, f"c{number}"))
-        else:
-            server.kill()
-            server.start()
-    for load in loads:
-        if load in (loads[0], loads[-1]):
-            load.wait_for(1)
-            load.kill()
+    with contextlib.ExitStack() as ended:
+
+        def begin(name: str) -> Load:
+            load = Load(url, name)
+            ended.callback(load.end)
+            return load
+
+        loads = [begin("a"), begin("b")]
+        for number in range(KILLS):
+            loads[-1].wait_for(chance.randint(*ACKNOWLEDGED_BETWEEN))
+            if number % 2:
+                loads[-1].kill()
+                loads.append(begin(f"c{number}"))
+            else:
+                server.kill()
+                server.start()
+        for load in loads:
+            if load in (loads[0], loads[-1]):
+                load.wait_for(1)
+                load.kill()
     told = {key: seq for load in loads for key, seq in load.acknowledged.items()}
     with strandline.open(url) as db:
         report = db.verify()
