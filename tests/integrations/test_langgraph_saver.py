@@ -94,6 +94,20 @@ class TestTheSameAnswers:
             told.append(answers)
         assert told[0] == told[1]
 
+    def test_a_subgraphs_checkpoint_comes_with_the_one_that_it_names(self, saver):
+        """Saved in the background, a graph's checkpoint may stand behind that of its subgraph."""
+        first = put(saver, beginning(), state_id="1")
+        inner = {"source": "loop", "step": 0, "parents": {"": "2"}}
+        put(saver, beginning(line="inner"), state_id="i", metadata=inner)
+        second = put(saver, first, state_id="2")
+        put(saver, second, state_id="3")
+
+        def before(state_id):
+            bound = {"configurable": {"checkpoint_id": state_id}}
+            return [one.checkpoint["id"] for one in saver.list(beginning(line="inner"), before=bound)]
+
+        assert (before("2"), before("3")) == ([], ["i"])
+
     def test_delta_channels(self, saver):
         told = []
         for one in (InMemorySaver(), saver):

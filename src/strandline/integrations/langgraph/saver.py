@@ -157,7 +157,9 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
     ) -> Iterator[CheckpointTuple]:
         named = (config or {}).get("configurable") or {}
         line, state_id = named.get("checkpoint_ns"), named.get("checkpoint_id")
-        for state in self.tenant.workflow(thread).states.list(line=line, before=self._position(thread, before)):
+        bound = self._bound(thread, before)
+        own = bound.position if bound is not None and line == bound.line else None
+        for state in self.tenant.workflow(thread).states.list(line=line, before=own):
             if state_id and state.state_id != state_id:
                 continue
             if not is_checkpoint(state.meta):
@@ -166,11 +168,13 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
                     raise StateErasedError(said, line=state.line, state_id=state.state_id)
                 continue
             _, metadata = self._rest(state)
+            if bound is not None and not self._is_before(thread, state, metadata, bound):
+                continue
             if all(metadata.get(name) == value for name, value in filter.items()):
                 yield self._tuple(thread, state, {n: decode(self.serde, v) for n, v in state.values.items()})
 
-    def _position(self, thread: str, before: RunnableConfig | None) -> int | None:
-        """Return the position that a checkpoint was saved at, in whatever namespace it stands.
+    def _bound(self, thread: str, before: RunnableConfig | None) -> SavedState | None:
+        """Return the checkpoint before which others are asked for, in whatever namespace it stands.
 
         A run that replays asks with nothing but the id of its graph's checkpoint, which may just be being saved: then
         all that its subgraph has is before it.
@@ -183,10 +187,21 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         for line in states.lines():
             state = states.load(state_id, line=line, values=False, erased=True)
             if state is not None:
-                return state.position
+                return state
         if named.get("thread_id") is None:
             return None
         raise InvalidInputError(f"no checkpoint {state_id!r} in thread {thread!r}, before which others were asked for")
+
+    def _is_before(self, thread: str, state: SavedState, metadata: CheckpointMetadata, bound: SavedState) -> bool:
+        """Say whether a checkpoint came before another one. One of a subgraph came with the checkpoint of its graph
+        that it names: a graph may save its own behind that of its subgraph, in the background.
+        """
+        graphs = (metadata.get("parents") or {}).get(bound.line) if state.line != bound.line else None
+        if graphs is not None:
+            of_graph = self.tenant.workflow(thread).states.load(graphs, line=bound.line, values=False, erased=True)
+            if of_graph is not None:
+                return of_graph.position < bound.position
+        return state.position < bound.position
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
