@@ -82,7 +82,7 @@ def main() -> None:
         saver = SqliteSaver(sqlite3.connect(FOLDER / "states.db", check_same_thread=False))
         graph = create_agent(ScriptedModel(script=script), [create_bucket], middleware=[middleware], checkpointer=saver)
         config: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": 200}
-        goes_on = bool(graph.get_state(config).next)
+        goes_on = bool(graph.get_state(config).tasks)
         given = None if goes_on else {"messages": [{"role": "user", "content": f"Make {BUCKETS} buckets."}]}
         state = graph.invoke(given, config, durability=DURABILITY)  # type: ignore[call-overload]
         workflow = db.tenant("acme").workflow("t")

@@ -1,5 +1,6 @@
 """Law (I18): the agent of the quickstart goes on after kill -9, wherever it dies, and does nothing twice."""
 
+import json
 import os
 import random
 import re
@@ -21,6 +22,9 @@ PARTS = 12
 SEEDS = range(2)
 HUNG_S = 120
 POLL_S = 0.01
+DEATHS = ROOT / "tests" / "integrations" / "quickstart_deaths.py"
+DIED = 9
+MIN_DEATHS = 100  # 53 crossings, each twice
 
 pytestmark = pytest.mark.long
 
@@ -45,6 +49,19 @@ def test_it_goes_on_after_each_kill_and_uploads_each_part_once(
         done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (0, f"All {PARTS} parts are uploaded.\n"), done.stderr
         check(tmp_path)
+
+
+def test_it_goes_on_wherever_it_dies_beside_the_checkpointer(tmp_path: Path, environment: dict[str, str]) -> None:
+    agent = tmp_path / "agent.py"
+    agent.write_text(PROGRAM.replace("time.sleep(0.2)", "time.sleep(0.002)"), encoding="utf-8")
+    run = [sys.executable, str(DEATHS), str(agent), str(tmp_path)]
+    done = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
+    deaths = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(deaths) > MIN_DEATHS
+    for death in deaths:
+        assert death["codes"] == [DIED, 0]
+        assert death["told"] == f"All {PARTS} parts are uploaded.\n", death
+        check(Path(death["folder"]))
 
 
 def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path, environment: dict[str, str]) -> None:
