@@ -2,15 +2,16 @@
 
 Run it with `python examples/agent_framework_agent.py`; it needs the extra `agent-framework`. A scripted client plays
 the model.
+An argument, such as postgresql://…, is the store that it uses, in place of a file of its own.
 
 It ends with: the bucket was made 1 time
 """
 
 import asyncio
 import json
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from agent_framework import (
@@ -90,7 +91,7 @@ def orders(db: strandline.Strandline) -> tuple[Workflow, StrandlineCheckpointSto
     return builder.add_edge(one, two).add_edge(two, one).build(), checkpoints
 
 
-async def first_process(path: Path) -> None:
+async def first_process(path: str) -> None:
     """Talk, and run a workflow."""
     with strandline.open(path) as db:
         history = StrandlineHistoryProvider(db.tenant("acme"), budget=600)
@@ -104,7 +105,7 @@ async def first_process(path: Path) -> None:
         await workflow.run(5)
 
 
-async def second_process(path: Path) -> None:
+async def second_process(path: str) -> None:
     """Go on with both."""
     with strandline.open(path) as db:
         history = StrandlineHistoryProvider(db.tenant("acme"), budget=600)
@@ -123,6 +124,7 @@ async def second_process(path: Path) -> None:
 
 
 with tempfile.TemporaryDirectory() as folder:
-    asyncio.run(first_process(Path(folder) / "agent.db"))
-    asyncio.run(second_process(Path(folder) / "agent.db"))
+    store = sys.argv[1] if sys.argv[1:] else f"{folder}/agent.db"
+    asyncio.run(first_process(store))
+    asyncio.run(second_process(store))
 print(f"the bucket was made {len(made)} time")

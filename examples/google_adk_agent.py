@@ -1,15 +1,16 @@
 """An agent of Google ADK whose session is a Strandline workflow: compacted, killed, resumed. No key and no network.
 
 Run it with `python examples/google_adk_agent.py`; it needs the extra `google-adk`. A scripted model plays the agent.
+An argument, such as postgresql://…, is the store that it uses, in place of a file of its own.
 
 It ends with: the bucket was made 1 time
 """
 
 import asyncio
 import os
+import sys
 import tempfile
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 os.environ["ADK_SUPPRESS_EXPERIMENTAL_FEATURE_WARNINGS"] = "true"  # ADK marks its compaction as experimental
 
@@ -87,7 +88,7 @@ async def say(run: Runner, text: str) -> None:
         pass
 
 
-async def first_process(path: Path) -> None:
+async def first_process(path: str) -> None:
     """Work until the process dies in the middle of a tool call."""
     with strandline.open(path) as db:
         sessions = StrandlineSessionService(db.tenant("acme"))
@@ -103,7 +104,7 @@ async def first_process(path: Path) -> None:
             print("the process died: the tool had run, its response was not recorded")
 
 
-async def second_process(path: Path) -> None:
+async def second_process(path: str) -> None:
     """Go on where the first one died."""
     with strandline.open(path) as db:
         sessions = StrandlineSessionService(db.tenant("acme"))
@@ -121,6 +122,7 @@ async def second_process(path: Path) -> None:
 
 
 with tempfile.TemporaryDirectory() as folder:
-    asyncio.run(first_process(Path(folder) / "agent.db"))
-    asyncio.run(second_process(Path(folder) / "agent.db"))
+    store = sys.argv[1] if sys.argv[1:] else f"{folder}/agent.db"
+    asyncio.run(first_process(store))
+    asyncio.run(second_process(store))
 print(f"the bucket was made {len(made)} time")

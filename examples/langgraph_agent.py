@@ -1,12 +1,13 @@
 """An agent of LangChain whose memory is a workflow: killed, resumed, compacted, approved. No key, no network.
 
 Run it with `python examples/langgraph_agent.py`; it needs the extra `langgraph`. A scripted model plays the agent.
+An argument, such as postgresql://…, is the store that it uses, in place of a file of its own.
 
 It ends with: the bucket was made 1 time, and published once
 """
 
+import sys
 import tempfile
-from pathlib import Path
 from typing import Any
 
 from langchain.agents import create_agent
@@ -87,9 +88,9 @@ def say(graph: Graph, text: str) -> dict[str, Any]:
     return graph.invoke({"messages": [("user", text)]}, THREAD)
 
 
-def main() -> None:
+def main(store: str) -> None:
     """Let the agent live, die and go on."""
-    with tempfile.TemporaryDirectory() as folder, strandline.open(Path(folder) / "agent.db") as db:
+    with strandline.open(store) as db:
         tenant = db.tenant("acme")
         try:
             say(agent(tenant, InMemorySaver(), dies=True), "Make the bucket.")
@@ -113,4 +114,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as folder:
+        main(sys.argv[1] if sys.argv[1:] else f"{folder}/agent.db")

@@ -1,6 +1,8 @@
 """A LangGraph thread whose checkpoints lose nobody's turn: it survives its process, and says who was overtaken.
 
-    python examples/langgraph_saver.py
+    python examples/langgraph_saver.py [STORE]
+
+STORE, such as postgresql://…, takes the place of a file of its own.
 
 It ends with: the thread holds 7 messages, and Tuesday: True
 
@@ -9,8 +11,8 @@ It needs the extra `langgraph`, no key and no network: the model is a function.
 
 from __future__ import annotations
 
+import sys
 import tempfile
-from pathlib import Path
 from typing import Any
 
 from langgraph.graph import START, MessagesState, StateGraph
@@ -44,7 +46,7 @@ def say(graph: Any, text: str) -> str:
 def main() -> None:
     """Tell it."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "agent.db"
+        path = sys.argv[1] if sys.argv[1:] else f"{folder}/agent.db"
         with strandline.open(path) as db:
             print("first process:", say(agent(StrandlineSaver(db.tenant("acme"))), "Deploy on Monday."))
         with strandline.open(path) as db:

@@ -2,15 +2,16 @@
 
 Run it with `python examples/openai_agents_session.py`; it needs the extra `openai-agents`. A scripted model plays the
 agent. What is published needs an approval; the process dies right after it was published, and is started again.
+An argument, such as postgresql://…, is the store that it uses, in place of a file of its own.
 
 It ends with: 1.2 was published 1 time
 """
 
 import asyncio
 import json
+import sys
 import tempfile
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 from agents import Agent, Model, ModelResponse, RunConfig, Runner, RunState, Usage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
@@ -86,7 +87,7 @@ async def resume(agent: Agent, saved: dict[str, object], session: StrandlineSess
     return str(result.final_output)
 
 
-async def main(path: Path) -> None:
+async def main(path: str) -> None:
     """Run the example."""
     model = Scripted()
     with strandline.open(path) as db:
@@ -116,4 +117,4 @@ async def main(path: Path) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(main(Path(folder) / "agent.db"))
+        asyncio.run(main(sys.argv[1] if sys.argv[1:] else f"{folder}/agent.db"))

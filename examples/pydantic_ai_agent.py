@@ -2,13 +2,14 @@
 
 Run it with `python examples/pydantic_ai_agent.py`; it needs the extra `pydantic-ai`. A function plays the model. What
 is published needs an approval; the process dies right after it was published, and is started again.
+An argument, such as postgresql://…, is the store that it uses, in place of a file of its own.
 
 It ends with: 1.2 was published 1 time
 """
 
 import asyncio
+import sys
 import tempfile
-from pathlib import Path
 
 from pydantic_ai import Agent
 from pydantic_ai.conversation import Conversation
@@ -61,7 +62,7 @@ async def approve(agent: Agent[None, str | DeferredToolRequests], store: Strandl
     return (await agent.run(conversation=paused, deferred_tool_results=results)).conversation
 
 
-async def main(path: Path) -> None:
+async def main(path: str) -> None:
     """Run the example."""
     with strandline.open(path) as db:
         tenant = db.tenant("acme")
@@ -91,4 +92,4 @@ async def main(path: Path) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(main(Path(folder) / "agent.db"))
+        asyncio.run(main(sys.argv[1] if sys.argv[1:] else f"{folder}/agent.db"))

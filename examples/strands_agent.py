@@ -1,14 +1,15 @@
 """An agent of Strands whose session is a Strandline workflow: compacted, restored, guarded against running twice.
 
 Run it with `python examples/strands_agent.py`; it needs the extra `strands`. A scripted model plays the agent.
+An argument, such as postgresql://…, is the store that it uses, in place of a file of its own.
 
 It ends with: the bucket was made 1 time
 """
 
 import json
+import sys
 import tempfile
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 from strands import Agent, tool
@@ -80,7 +81,7 @@ def start(db: strandline.Strandline) -> Agent:
 
 
 with tempfile.TemporaryDirectory() as folder:
-    path = Path(folder) / "agent.db"
+    path = sys.argv[1] if sys.argv[1:] else f"{folder}/agent.db"
     with strandline.open(path) as db:
         agent = start(db)
         agent("Never push to main.")
