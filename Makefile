@@ -71,6 +71,10 @@ long: setup ## run the long tests: programs killed, random histories, real trans
 mutants: setup ## break the protocol line by line, each must fail a test; ARGS="--only NAME" is handed on
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
+.PHONY: soak
+soak: setup ## run the programmes that break the library, for 30 minutes; ARGS="--minutes 5 --only NAME", ARGS=--report
+	@$(BIN)/python -m tools.soak $(ARGS)
+
 .PHONY: check
 check: setup ## lint, format, types, architecture, dependencies, sizes
 	@echo "check: ruff (lint)"
@@ -154,5 +158,5 @@ frameworks-latest: $(filter $(UV_LOCAL),$(UV)) ## test the integrations on the f
 .PHONY: clean
 clean: ## remove everything that make installed or built
 	@echo "clean: removing .venv, .uv, caches and builds"
-	@rm -rf .venv .bench-venv .quality-venv .frameworks-venv .uv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf .venv .bench-venv .quality-venv .frameworks-venv .uv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .soak
 	@find src tests tools $(wildcard demo bench) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,6 @@
 """Law (I1, I2, I5, I7, I13, I14): a process may die at any instruction: the store is what it was or what it becomes.
 
-    python tests/crash/kill9.py --kills 200 --seed 1 [--file FILE] [--postgres client|server]
+    python tests/crash/kill9.py --kills 200 --seed 1 [--file FILE] [--postgres client|server] [--json]
 
 The store is a file; with --postgres it is a database of a durable server that is started for this, and killed is
 the program, or the server under it, which is then started again.
@@ -19,13 +19,14 @@ The program runs on a copy of the package, so that an edit made meanwhile is no 
 may be killed again. When it reaches its end, the memory and the log (seq, kind, key, body) are those of the undisturbed
 run, without a duplicate, and `verify` finds nothing.
 
-Prints its counts, and exits with 1 when a check failed.
+Prints its counts, with --json as a programme of `make soak` does; exits with 1 when a check failed.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -434,13 +435,28 @@ def report(source: Path, trial: Trial, took_s: float) -> str:
     return "\n".join(lines) + "\n"
 
 
+def result(counts: Counts, took_s: float) -> dict[str, object]:
+    detail = {
+        **{f"killed in {phase}": count for phase, count in sorted(counts.phases.items())},
+        "durable but unacknowledged": counts.unacknowledged,
+        "runs continued to the end": counts.completed,
+    }
+    return {
+        "count": counts.kills,
+        "violations": len(counts.violations),
+        "seconds": round(took_s, 1),
+        "detail": detail,
+    }
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Kill a program at random moments, and look at its store.")
-    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--kills", "--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--file", type=Path, help="a transcript; by default a real one, else the demo's")
     parser.add_argument("--budget", type=int, default=12_000)
     parser.add_argument("--postgres", choices=("client", "server"), help="on PostgreSQL 18, and who is killed there")
+    parser.add_argument("--json", action="store_true", help="end with one line of JSON")
     options = parser.parse_args()
     source = choose(options.file)
     began = time.perf_counter()
@@ -456,7 +472,10 @@ def main() -> int:
         for counts in trial.kill(options.kills):
             sys.stderr.write(f"\r{counts.kills} kills, {len(counts.violations)} violations")
         sys.stderr.write("\n")
-        sys.stdout.write(report(source, trial, time.perf_counter() - began))
+        took_s = time.perf_counter() - began
+        sys.stdout.write(report(source, trial, took_s))
+        if options.json:
+            sys.stdout.write(json.dumps(result(trial.counts, took_s)) + "\n")
     return 1 if trial.counts.violations else 0
 
 

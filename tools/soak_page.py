@@ -1,0 +1,199 @@
+"""Write docs/results/reliability.json from the record of the soak, and reliability.md from it.
+
+    python -m tools.soak_page       the page alone, from the JSON that is there
+
+The table counts what stands: of units that ran again, the last time. What ran at an older commit counts, and the table
+says at which it ran.
+"""
+
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NotRequired, TypedDict
+
+from tools.soak_progress import Chunk, Programme, standing
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = Path("docs") / "results"
+BUGS = Path("tools") / "bugs.toml"
+
+INTRODUCTION = """\
+# Reliability, measured by breaking it
+
+Written by `make soak ARGS="--report"` from [reliability.json](reliability.json), that is from what `make soak` has run:
+each programme breaks the library on purpose, unit by unit, each unit by its own seed, and looks whether a law of it was
+broken. A violation is a broken law. `{seed}` and `{count}` in a command are the first seed and how many units
+from there on; any single unit is repeated by its own seed and a count of 1. How each programme shows that it can fail
+stands in its test.
+"""
+HEAD = ("measure", "count", "violations", "command", "seed", "commit")
+
+
+class Measure(TypedDict):
+    """What one programme has done."""
+
+    programme: str
+    measure: str
+    proves: str
+    mark: str
+    target: int
+    count: int
+    violations: int
+    command: str
+    seeds: list[tuple[int, int]]  # first and last
+    commits: dict[str, int]  # how many units ran at each, oldest first
+    machines: list[str]
+    dates: list[str]  # first and last
+    seconds: float
+    detail: dict[str, int]
+
+
+class Bug(TypedDict):
+    """A bug that a programme found."""
+
+    found_by: str
+    seed: NotRequired[int | str]
+    what: str
+    fix: str
+    test: str
+
+
+class Found(TypedDict):
+    """What the page says."""
+
+    measures: list[Measure]
+    bugs: list[Bug]
+
+
+def measured(programme: Programme, target: int, chunks: Sequence[Chunk]) -> Measure:
+    """Add up what stands of one programme."""
+    own = [chunk for chunk in standing(chunks) if chunk.programme == programme.name]
+    commits: Counter[str] = Counter()
+    for chunk in sorted(own, key=chunks.index):
+        commits[chunk.commit] += chunk.count
+    detail: Counter[str] = Counter()
+    for chunk in own:
+        detail.update(chunk.detail)
+    dates = sorted(chunk.date for chunk in own)
+    return {
+        "programme": programme.name,
+        "measure": programme.measure,
+        "proves": programme.proves,
+        "mark": programme.mark,
+        "target": target,
+        "count": sum(chunk.count for chunk in own),
+        "violations": sum(chunk.violations for chunk in own),
+        "command": programme.command.replace(" {names}", ""),
+        "seeds": [] if programme.names else _spans(own),
+        "commits": dict(commits),
+        "machines": sorted({chunk.machine for chunk in own}),
+        "dates": [dates[0], dates[-1]] if dates else [],
+        "seconds": round(sum(chunk.seconds for chunk in own), 1),
+        "detail": dict(sorted(detail.items())),
+    }
+
+
+def _spans(own: Sequence[Chunk]) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    for chunk in own:
+        if spans and spans[-1][1] == chunk.seed - 1:
+            spans[-1] = (spans[-1][0], chunk.end - 1)
+        else:
+            spans.append((chunk.seed, chunk.end - 1))
+    return spans
+
+
+def read_bugs(root: Path) -> list[Bug]:
+    """Read the list of what the programmes found."""
+    path = root / BUGS
+    bugs: list[Bug] = tomllib.loads(path.read_text(encoding="utf-8")).get("bug", []) if path.exists() else []
+    return bugs
+
+
+def page(found: Found) -> str:
+    """Return the page."""
+    lines = [INTRODUCTION, _row(HEAD), "|" + " --- |" * len(HEAD)]
+    lines += [_row(_cells(measure)) for measure in found["measures"]]
+    lines += ["", "## Marks", "", *map(_mark, found["measures"])]
+    lines += ["", "## What was met", ""]
+    lines.append("So that nobody believes in an idle run: how often each thing happened within the counted units.")
+    for measure in found["measures"]:
+        if measure["detail"]:
+            met = ", ".join(f"{key} {value:,}" for key, value in measure["detail"].items())
+            lines += ["", f"**{measure['measure'].capitalize()}.** {measure['proves']} Met: {met}. {_ran(measure)}"]
+    lines += ["", "## What it found", ""]
+    if found["bugs"]:
+        lines += ["Each was a bug of the library until then; its test holds it now.", ""]
+        lines += [_row(("found by", "seed or case", "what was wrong", "mended by", "held by")), "|" + " --- |" * 5]
+        lines += [_row(_told(bug)) for bug in found["bugs"]]
+    else:
+        lines.append("No bug is listed.")
+    return "\n".join(lines) + "\n"
+
+
+def _cells(measure: Measure) -> tuple[str, ...]:
+    seeds = ", ".join(f"{first:,}–{last:,}" for first, last in measure["seeds"])
+    commits = ", ".join(f"{commit} ({count:,})" for commit, count in measure["commits"].items())
+    command = f"`{measure['command']}`"
+    return (
+        measure["measure"],
+        f"{measure['count']:,}",
+        f"{measure['violations']:,}",
+        command,
+        seeds or ("by name" if measure["count"] else "–"),
+        commits or "–",
+    )
+
+
+def _mark(measure: Measure) -> str:
+    reached = measure["count"] >= measure["target"] and not measure["violations"]
+    if reached:
+        verdict = "reached"
+    elif measure["violations"]:
+        verdict = f"**not reached**: {measure['violations']:,} violations stand"
+    else:
+        verdict = f"**not reached yet**: {measure['count']:,} of {measure['target']:,}"
+    return f"- {measure['measure']}: {measure['mark']}: {verdict}."
+
+
+def _ran(measure: Measure) -> str:
+    rate = measure["count"] / measure["seconds"] if measure["seconds"] else 0.0
+    first, last = measure["dates"]
+    when = first if first == last else f"{first} to {last}"
+    took = f"{measure['seconds']:,.0f} s of one worker, {rate:,.3g} a second"
+    return f"It took {took}; {when}, on {' and '.join(measure['machines'])}."
+
+
+def _told(bug: Bug) -> tuple[str, ...]:
+    return (bug["found_by"], str(bug.get("seed", "–")), bug["what"], bug["fix"], f"`{bug['test']}`")
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def write(root: Path, programmes: Sequence[Programme], faults: int, chunks: Sequence[Chunk]) -> Path:
+    """Write the JSON and the page; return where the page is. `faults`: how many the list of them has."""
+    found: Found = {
+        "measures": [measured(programme, programme.target or faults, chunks) for programme in programmes],
+        "bugs": read_bugs(root),
+    }
+    folder = root / RESULTS
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    (folder / "reliability.json").write_text(text, encoding="utf-8")
+    return write_page(folder)
+
+
+def write_page(folder: Path) -> Path:
+    """Write the page from the JSON that lies beside it."""
+    found: Found = json.loads((folder / "reliability.json").read_text(encoding="utf-8"))
+    path = folder / "reliability.md"
+    path.write_text(page(found), encoding="utf-8")
+    return path
+
+
+if __name__ == "__main__":
+    print(write_page(ROOT / RESULTS))
