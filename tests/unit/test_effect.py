@@ -647,7 +647,7 @@ def test_a_store_that_is_gone_after_the_run_says_so_and_the_effect_counts_as_unk
     wf, store = unsure
     world = World()
     store.lose = dict.fromkeys(range(2, 40), "not committed")
-    with pytest.raises(strandline.OutcomeUnknownError) as raised:
+    with pytest.raises(strandline.StoreUnavailableError) as raised:
         wf.effect("create", "create_bucket", ARGS, world.run)
     assert "counts as unknown" in raised.value.__notes__[0]
     store.lose = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from strandline.codec import draft_digest, storable
@@ -15,7 +14,6 @@ from strandline.engine.fork import made_here
 from strandline.engine.lineage import add_entry, next_seq
 from strandline.engine.plan_job import Background, Job
 from strandline.engine.reading import UNWRITTEN_MAIN, find_view
-from strandline.errors import OutcomeUnknownError, StoreUnavailableError
 from strandline.limits import DRAFT_BYTES_MAX, FAILURE_CHARS_MAX, LEASE_TTL_S
 from strandline.model.candidate import (
     Attempt,
@@ -378,7 +376,7 @@ def activate(env: Environment, job: Job, attempt: Attempt) -> LineageEntry | Ref
 
     Raises:
         UnreconciledSummaryError: a blocking case was opened on the base since the claim (I11).
-        OutcomeUnknownError: the commit was sent and not acknowledged; `landed` tells.
+        OutcomeUnknownError: nobody can tell whether it landed.
     """
     with env.write() as tx:
         refused = _still_mine(tx, job, attempt)
@@ -418,7 +416,7 @@ def _activation_entry(env: Environment, tx: Transaction, view: ViewHead, attempt
     return LineageEntry(
         lineage_seq=0,
         kind=LineageKind.COMPACTION,
-        op_key=_op_key(attempt),
+        op_key=f"activate:{attempt.attempt_id}",
         revision=tx.log.head().revision,
         at_us=env.clock.now_us(),
         view=view.name,
@@ -426,15 +424,3 @@ def _activation_entry(env: Environment, tx: Transaction, view: ViewHead, attempt
         digest=attempt.draft_digest,
         detail={"summary_id": attempt.attempt_id, "summary_no": view.summary_no, "watermark": view.watermark},
     )
-
-
-def _op_key(attempt: Attempt) -> str:
-    return f"activate:{attempt.attempt_id}"
-
-
-def landed(env: Environment, attempt: Attempt) -> LineageEntry | None:
-    """Read whether this attempt's activation was committed (I19), once a commit that goes on has ended."""
-    with suppress(StoreUnavailableError, OutcomeUnknownError), env.write():
-        pass  # the server may still be at it where the connection broke: this one waits for the workflow's lock
-    with env.read() as tx:
-        return tx.lineage.by_op_key(_op_key(attempt))

@@ -16,7 +16,6 @@ from strandline.engine.claim import (
     candidate_of,
     claim,
     discard_outgrown,
-    landed,
     question_of,
     release,
     store_failure,
@@ -36,7 +35,6 @@ from strandline.errors import (
     ContextOverflowError,
     InvalidInputError,
     MalformedDraftError,
-    OutcomeUnknownError,
     PromptTooLongError,
     StoreUnavailableError,
     StrandlineError,
@@ -335,13 +333,10 @@ def _extend_index(env: Environment) -> None:
 
 
 def _activate(env: Environment, job: Job, attempt: Attempt) -> LineageEntry | Refused:
-    """Activate; when the answer was lost, read the pointer's lineage before anything is said (I19)."""
+    """Activate. What was drafted is kept where it fails."""
     try:
         return activate(env, job, attempt)
-    except (OutcomeUnknownError, StoreUnavailableError) as error:
-        entry = landed(env, attempt)
-        if entry is None:
-            raise StoreUnavailableError(
-                f"the activation did not land ({error}); the draft is kept, and the next compaction goes on from it"
-            ) from error
-        return entry
+    except StoreUnavailableError as error:
+        raise StoreUnavailableError(
+            f"the activation did not land ({error}); the draft is kept, and the next compaction goes on from it"
+        ) from error

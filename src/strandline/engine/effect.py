@@ -46,6 +46,7 @@ from strandline.engine.environment import Environment
 from strandline.engine.find_repeat import Window, calls_executed, effects_executed, find_window
 from strandline.engine.flow import NotBegunError, Probe, Run, Verb
 from strandline.engine.guard import consume_permit, record_refusal
+from strandline.engine.landing import unanswered
 from strandline.engine.watching import watched_flow
 from strandline.errors import (
     ActionDeniedError,
@@ -90,10 +91,9 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Intent:
-    """A new attempt: it is this call's to run. `chain` is that of its call event, and no other's."""
+    """A new attempt: it is this call's to run."""
 
     effect: Effect
-    chain: bytes
 
 
 @watched_flow("effect")
@@ -203,7 +203,6 @@ def _begin(env: Environment, asked: _Asked, seen: _Seen) -> _Intent | Effect | E
     """
     request, before = asked.request, seen.effect
     call = prepare(call_event(request, before.attempt + 1 if before else 1), env.references)
-    intent: _Intent | None = None
     try:
         with env.write() as tx:
             if find_effect(tx, request.key) != before:
@@ -224,11 +223,11 @@ def _begin(env: Environment, asked: _Asked, seen: _Seen) -> _Intent | Effect | E
                     return earlier
                 if earlier is not None:  # a call without a result: nobody can tell
                     return mark_unknown(env, tx, _intend(env, tx, asked, before, call).effect)
-            intent = _intend(env, tx, asked, before, call)
-    except OutcomeUnknownError:
-        if intent is None or not _landed(env, intent):
-            raise MovedError from None
-    return intent
+            return _intend(env, tx, asked, before, call)
+    except (OutcomeUnknownError, StoreUnavailableError) as error:
+        if not unanswered(error):
+            raise
+        raise MovedError from None  # looked at anew: only an intent that is known to be there may run
 
 
 def _intend(env: Environment, tx: Transaction, asked: _Asked, before: Effect | None, call: PreparedEvent) -> _Intent:
@@ -269,16 +268,7 @@ def _intend(env: Environment, tx: Transaction, asked: _Asked, before: Effect | N
         actor=request.actor,
     )
     put_intent(tx, intended, before)
-    return _Intent(effect=intended, chain=tx.log.head().chain)
-
-
-def _landed(env: Environment, intent: _Intent) -> bool:
-    """Read back whether an intent was committed whose commit was not acknowledged (I19): only then it may run."""
-    seq = intent.effect.call_seq
-    with env.read() as tx:
-        stored = next(iter(tx.log.read(seq, seq)), None)
-        landed = stored is not None and stored.chain == intent.chain
-        return landed and find_effect(tx, intent.effect.key) == intent.effect
+    return _Intent(effect=intended)
 
 
 # ---------------------------------------------------------------------------------------------- the run

@@ -16,9 +16,16 @@ from strandline.engine.append import LogWriter, PreparedEvent, prepare
 from strandline.engine.cases import open_case, settle_case
 from strandline.engine.environment import Environment
 from strandline.engine.family import ledger
+from strandline.engine.landing import unanswered
 from strandline.engine.reading import find_view, read_one
 from strandline.engine.watching import watched
-from strandline.errors import CorruptRecordError, EffectUnknownError, InvalidInputError, OutcomeUnknownError
+from strandline.errors import (
+    CorruptRecordError,
+    EffectUnknownError,
+    InvalidInputError,
+    OutcomeUnknownError,
+    StoreUnavailableError,
+)
 from strandline.limits import EFFECT_ROUNDS_MAX, FAILURE_CHARS_MAX
 from strandline.model.action import Permit
 from strandline.model.case import ANSWER_NAMES, Case, CaseKind, CaseState, EffectDone, EffectNeverHappened
@@ -464,8 +471,9 @@ def acknowledged(work: Callable[[], T]) -> T:
     for _ in range(EFFECT_ROUNDS_MAX - 1):
         try:
             return work()
-        except OutcomeUnknownError:
-            continue
+        except (OutcomeUnknownError, StoreUnavailableError) as error:
+            if not unanswered(error):
+                raise
     return work()
 
 

@@ -11,9 +11,17 @@ from typing import Final, cast
 
 from strandline.codec import encode_text
 from strandline.engine.ancestry import compose
-from strandline.errors import ContextOverflowError, CorruptRecordError, InvalidInputError, StrandlineError
+from strandline.engine.landing import read_back
+from strandline.errors import (
+    ContextOverflowError,
+    CorruptRecordError,
+    InvalidInputError,
+    OutcomeUnknownError,
+    StrandlineError,
+)
 from strandline.limits import CASE_TEXT_CHARS_MAX
 from strandline.model.ids import Scope
+from strandline.model.lineage import WorkflowHead
 from strandline.ports import Clock, Entropy, Hook, Store, TokenCounter, Tracer, Transaction
 from strandline.ports.occurrences import IncidentTold, OperationTold, OverflowTold
 from strandline.rules.commands import command_line
@@ -75,9 +83,26 @@ class Environment:
 
     @contextmanager
     def write(self, *, joins: bool = True) -> Iterator[Transaction]:
-        """Open a writing transaction on the workflow, as `Store.write`; a fork's holds its inherited past (C22)."""
-        with self.store.write(self.scope, joins=joins) as tx:
-            yield compose(tx)
+        """Open a writing transaction on the workflow, as `Store.write`; a fork's holds its inherited past (C22).
+
+        Where the answer to its commit is not seen, it is read back before anything is said (I19): what was committed
+        is left normally.
+
+        Raises:
+            StoreUnavailableError: as `Store.write`; or the commit did not land.
+            OutcomeUnknownError: nobody can tell whether it did, as `read_back`.
+        """
+        before: WorkflowHead | None = None
+        after: WorkflowHead | None = None
+        try:
+            with self.store.write(self.scope, joins=joins) as tx:
+                before = tx.log.head()
+                yield compose(tx)
+                after = tx.log.head()
+        except OutcomeUnknownError as error:
+            if before is None or after is None:  # it is not this transaction's
+                raise
+            read_back(self.store, self.scope, before, after, error)
 
     def command(self, words: str) -> str | None:
         """Return a command line on this workflow, as it can be typed; None where no command can open the store."""

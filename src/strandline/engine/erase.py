@@ -79,7 +79,7 @@ def _carry_out(
 ) -> tuple[ErasurePlan, dict[str, Taken]] | None:
     """Erase what was prepared; None: it no longer fits. The last time it is prepared anew under the locks."""
     deepest, *others = plan.states
-    with env.store.write(replace(env.scope, workflow=deepest), joins=False) as tx:
+    with replace(env, scope=replace(env.scope, workflow=deepest)).write(joins=False) as tx:
         for name in others:
             tx.relative(name, locked=True)
         if tuple(members(tx.relative(env.scope.workflow), env.scope.workflow)) != tuple(plan.states):
