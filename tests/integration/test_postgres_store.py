@@ -502,7 +502,7 @@ def test_an_activation_that_the_server_still_commits_is_waited_for(postgres_stor
             if len(commits) < 3:  # claim, draft, activation
                 return ask(self, questions)
             monkeypatch.setattr(Wire, "ask", ask)
-            twin = Wire(self.connection, prepare=False)
+            twin = Wire(self.connection, prepare=False, answer_timeout_s=60)
             self.connection = psycopg.connect(postgres_store_url)
             self.connection.close()
             timer = threading.Timer(0.5, lambda: (ask(twin, questions), twin.connection.close()))

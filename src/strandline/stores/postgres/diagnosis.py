@@ -68,7 +68,8 @@ def _look(connection: Connection, place: Place, clock: Clock) -> Iterator[Check]
     yield passed(
         "timeouts",
         f"connect {place.connect_timeout_s:g} s, statement {place.statement_timeout_s:g} s, lock"
-        f" {place.lock_timeout_s:g} s, idle in a transaction {place.idle_timeout_s:g} s",
+        f" {place.lock_timeout_s:g} s, idle in a transaction {place.idle_timeout_s:g} s,"
+        f" answer {place.answer_timeout_s:g} s",
     )
     yield _clock(row, now_us)
     yield _roles(place, found)
@@ -160,7 +161,10 @@ def _store(connection: Connection, place: Place, found: Found, now_us: int) -> I
             return connection.cursor(binary=True).execute(query.replace("%", "%%")).fetchall()
 
     yield check_schema(known_migrations(), dict(ask("SELECT number, checksum FROM schema_migration", APP)))
-    problems = find_problems(Running(Wire(connection, prepare=False), place, writes=False), place.schema)
+    problems = find_problems(
+        Running(Wire(connection, prepare=False, answer_timeout_s=place.answer_timeout_s), place, writes=False),
+        place.schema,
+    )
     connection.execute("ROLLBACK")
     if problems:
         advice = "Something changed the schema; restore it, or the database, from a backup."

@@ -116,6 +116,11 @@ def is_lost(error: psycopg.Error) -> bool:
     return error.sqlstate.startswith(_LOST)
 
 
+def only_reads(error: BaseException) -> bool:
+    """Tell whether the connection leads to a server that only reads: after a failover another one writes."""
+    return isinstance(error, psycopg.errors.ReadOnlySqlTransaction)
+
+
 def may_begin_again(error: psycopg.Error) -> bool:
     """Tell whether a transaction that has done nothing yet is worth another try."""
-    return is_lost(error) or error.sqlstate in _TWISTED
+    return is_lost(error) or only_reads(error) or error.sqlstate in _TWISTED

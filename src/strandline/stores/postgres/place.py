@@ -9,6 +9,7 @@ from urllib.parse import quote, unquote
 
 from strandline.errors import InvalidInputError
 from strandline.limits import (
+    POSTGRES_ANSWER_TIMEOUT_S,
     POSTGRES_CONNECT_TIMEOUT_S,
     POSTGRES_CONNECTIONS_MAX,
     POSTGRES_IDLE_TIMEOUT_S,
@@ -36,6 +37,7 @@ class Place:
     statement_timeout_s: float = POSTGRES_STATEMENT_TIMEOUT_S
     lock_timeout_s: float = STORE_BUSY_TIMEOUT_S
     idle_timeout_s: float = POSTGRES_IDLE_TIMEOUT_S
+    answer_timeout_s: float = POSTGRES_ANSWER_TIMEOUT_S
     prepare: bool = True
 
     def hide(self, text: str) -> str:
@@ -53,8 +55,9 @@ def is_postgres_url(url: str) -> bool:
 def read_url(url: str) -> Place:
     """Read `postgresql://user:password@host:port/database?option=value`.
 
-    Options of ours are schema, pool, connect_timeout_s, statement_timeout_s, lock_timeout_s, idle_timeout_s and prepare
-    (on, off); what else is asked goes to libpq: sslmode, target_session_attrs, application_name, …
+    Options of ours are schema, pool, connect_timeout_s, statement_timeout_s, lock_timeout_s, idle_timeout_s,
+    answer_timeout_s and prepare (on, off); what else is asked goes to libpq: sslmode, target_session_attrs,
+    application_name, …
 
     Raises:
         InvalidInputError: no such URL, or an option with a value that is none. It never shows the password.
@@ -90,6 +93,7 @@ def read_url(url: str) -> Place:
         statement_timeout_s=_seconds(ours, "statement_timeout_s", POSTGRES_STATEMENT_TIMEOUT_S, shown),
         lock_timeout_s=_seconds(ours, "lock_timeout_s", STORE_BUSY_TIMEOUT_S, shown),
         idle_timeout_s=_seconds(ours, "idle_timeout_s", POSTGRES_IDLE_TIMEOUT_S, shown),
+        answer_timeout_s=_seconds(ours, "answer_timeout_s", POSTGRES_ANSWER_TIMEOUT_S, shown),
         prepare=_switch(ours, "prepare", shown),
     )
 
@@ -107,7 +111,16 @@ def _refuse_cut(user_info: str, rest: str, database: str) -> None:
 
 
 _OURS: Final = frozenset(
-    {"schema", "pool", "connect_timeout_s", "statement_timeout_s", "lock_timeout_s", "idle_timeout_s", "prepare"}
+    {
+        "schema",
+        "pool",
+        "connect_timeout_s",
+        "statement_timeout_s",
+        "lock_timeout_s",
+        "idle_timeout_s",
+        "answer_timeout_s",
+        "prepare",
+    }
 )
 
 

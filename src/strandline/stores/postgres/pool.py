@@ -111,7 +111,7 @@ class Pool:
             link.wire.connection.close()
 
     def _new_one(self) -> Link:
-        wire = Wire(connect(self._place), prepare=self._place.prepare)
+        wire = Wire(connect(self._place), prepare=self._place.prepare, answer_timeout_s=self._place.answer_timeout_s)
         try:
             self._clock.ask(wire.connection)
         except BaseException:

@@ -18,7 +18,7 @@ from strandline.model.ids import Scope
 from strandline.model.lineage import WorkflowHead
 from strandline.ports import Clock, Entropy, Transaction
 from strandline.stores.postgres.clock import ServerClock
-from strandline.stores.postgres.errors import map_error, may_begin_again
+from strandline.stores.postgres.errors import map_error, may_begin_again, only_reads
 from strandline.stores.postgres.migrating import open_schema
 from strandline.stores.postgres.place import Place, read_url
 from strandline.stores.postgres.pool import Link, Pool
@@ -142,8 +142,8 @@ class PostgresStore:
     @contextmanager
     def _running(self, begin: Callable[[Running], T], *, writes: bool) -> Iterator[tuple[Running, T]]:
         """Run a transaction, with what its beginning gave. A connection of the pool may have died since it was used
-        last, and a server may be restarting: as long as nothing was done it is tried again, POSTGRES_BEGIN_TRIES_MAX
-        times in all.
+        last, a server may be restarting, or another one may write by now: as long as nothing was done it is tried
+        again, POSTGRES_BEGIN_TRIES_MAX times in all.
         """
         link, running, begun = self._begin(begin, writes=writes)
         try:
@@ -159,8 +159,10 @@ class PostgresStore:
                 running = Running(link.wire, self._place, writes=writes)
                 try:
                     return link, running, begin(running)
-                except BaseException:
+                except BaseException as error:
                     running.end()
+                    if only_reads(error):  # kept, it would be taken again, though the server that writes is back
+                        link.wire.connection.close()
                     self._give(link)
                     raise
             except psycopg.Error as error:

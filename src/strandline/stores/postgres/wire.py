@@ -23,6 +23,7 @@ from psycopg.pq.abc import PGconn, PGresult
 from psycopg.rows import TupleRow
 from psycopg.waiting import Ready, Wait
 
+from strandline.limits import POSTGRES_SILENCE_S
 from strandline.stores.sql.session import Row
 
 Connection = psycopg.Connection[TupleRow]
@@ -70,8 +71,9 @@ Question = tuple[Statement, Values]
 class Wire:
     """A connection, and what is prepared on it."""
 
-    def __init__(self, connection: Connection, *, prepare: bool) -> None:
+    def __init__(self, connection: Connection, *, prepare: bool, answer_timeout_s: float) -> None:
         self.connection = connection
+        self._answer_timeout_s = answer_timeout_s
         self._prepare = prepare
         self._names: dict[str, bytes] = {}
         self._process = os.getpid()
@@ -86,7 +88,8 @@ class Wire:
         """Send the statements, and return the answer to the last one.
 
         Raises:
-            psycopg.Error: the first of them that failed; those behind it were not run.
+            psycopg.Error: the first of them that failed; those behind it were not run. Or the server was silent for
+                `answer_timeout_s`: nobody waits for ever for who is there and says nothing (I22).
         """
         connection = self.connection
         if self.inherited:
@@ -94,7 +97,7 @@ class Wire:
         if connection.closed:
             raise psycopg.OperationalError("the connection is closed")
         try:
-            result = connection.wait(self._exchange(connection.pgconn, questions))
+            result = connection.wait(self._exchange(connection.pgconn, questions), POSTGRES_SILENCE_S)
         except BaseException:
             if connection.pgconn.status == ConnStatus.BAD or connection.pgconn.pipeline_status != PipelineStatus.OFF:
                 connection.close()
@@ -112,9 +115,9 @@ class Wire:
             self._send(pgconn, statement, values, sent)
         pgconn.pipeline_sync()
         while pgconn.flush():
-            if (yield Wait.RW) & Ready.R:
+            if (yield from self._heard(Wait.RW)) & Ready.R:
                 pgconn.consume_input()
-        results = yield from _receive(pgconn)
+        results = yield from self._receive(pgconn)
         pgconn.exit_pipeline_mode()
         answered = zip(sent, results, strict=False)
         self._names |= (told for told, result in answered if told and result.status == ExecStatus.COMMAND_OK)
@@ -122,6 +125,38 @@ class Wire:
         if failed is not None:
             raise error_from_result(failed)
         return results[-1]
+
+    def _receive(self, pgconn: PGconn) -> PQGen[list[PGresult]]:
+        """Return the results up to the end of the exchange; of one that broke, those that came, if they tell."""
+        results: list[PGresult] = []
+        try:
+            while True:
+                while pgconn.is_busy():
+                    yield from self._heard(Wait.R)
+                    pgconn.consume_input()
+                result = pgconn.get_result()
+                if result is None:  # the end of one statement
+                    if pgconn.status == ConnStatus.BAD:
+                        raise psycopg.OperationalError(pgconn.get_error_message())
+                elif result.status == ExecStatus.PIPELINE_SYNC:
+                    return results
+                else:
+                    results.append(result)
+        except psycopg.OperationalError:
+            failed = [result for result in results if result.status in _FAILED and result.error_field(ord("C"))]
+            if failed:
+                raise error_from_result(failed[0]) from None
+            raise
+
+    def _heard(self, wait: Wait) -> PQGen[int]:
+        """Wait until the connection is ready, and no longer than `answer_timeout_s`; psycopg wakes us in between."""
+        for _ in range(max(1, round(self._answer_timeout_s / POSTGRES_SILENCE_S))):
+            ready = yield wait
+            if ready != Ready.NONE:
+                return ready
+        raise psycopg.OperationalError(
+            f"the server has not answered for {self._answer_timeout_s:g} s (answer_timeout_s)"
+        )
 
     def _send(self, pgconn: PGconn, statement: Statement, values: Values, sent: list[tuple[str, bytes] | None]) -> None:
         text = statement.text
@@ -144,29 +179,6 @@ def _name_of(text: str) -> bytes:
     another client has given can be unknown or taken, and never that of another statement.
     """
     return b"strandline_" + hashlib.sha256(text.encode()).hexdigest()[:_NAME_DIGITS].encode()
-
-
-def _receive(pgconn: PGconn) -> PQGen[list[PGresult]]:
-    """Return the results up to the end of the exchange; of a connection that broke, those that came, if they tell."""
-    results: list[PGresult] = []
-    try:
-        while True:
-            while pgconn.is_busy():
-                yield Wait.R
-                pgconn.consume_input()
-            result = pgconn.get_result()
-            if result is None:  # the end of one statement
-                if pgconn.status == ConnStatus.BAD:
-                    raise psycopg.OperationalError(pgconn.get_error_message())
-            elif result.status == ExecStatus.PIPELINE_SYNC:
-                return results
-            else:
-                results.append(result)
-    except psycopg.OperationalError:
-        failed = [result for result in results if result.status in _FAILED and result.error_field(ord("C"))]
-        if failed:
-            raise error_from_result(failed[0]) from None
-        raise
 
 
 def _dump(values: Iterable[object]) -> tuple[list[bytes | None], list[Format]]:
