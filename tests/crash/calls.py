@@ -49,15 +49,20 @@ _NAMED: Final = {
     "truncate": (None, 0),
     "unlink": (None, 0),
     "rmdir": (None, 0),
-    "link": (None, 1),
     "symlink": (None, 1),
     "openat": (0, 1),
     "mkdirat": (0, 1),
     "unlinkat": (0, 1),
     "symlinkat": (1, 2),
-    "linkat": (2, 3),
 }
-_RENAMES: Final = {"rename": ((None, 0), (None, 1)), "renameat": ((0, 1), (2, 3)), "renameat2": ((0, 1), (2, 3))}
+_TWO_NAMED: Final = {
+    "rename": ((None, 0), (None, 1)),
+    "renameat": ((0, 1), (2, 3)),
+    "renameat2": ((0, 1), (2, 3)),
+    "link": ((None, 0), (None, 1)),
+    "linkat": ((0, 1), (2, 3)),
+}
+_RENAMES: Final = {"rename", "renameat", "renameat2"}
 _WRITES: Final = {"write", "pwrite64", "writev", "pwritev", "pwritev2"}
 OPENS: Final = {"open": 1, "openat": 2}  # and which argument holds the flags
 _AT_FDCWD: Final = -100
@@ -111,13 +116,21 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A file gets a second name, which was not there."""
+
+    file: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
 class Mark:
     """The program reported something here; no call on a file."""
 
     text: str
 
 
-Operation = Write | Sync | Truncate | Create | Unlink | Rename
+Operation = Write | Sync | Truncate | Create | Unlink | Rename | Link
 
 
 class Reader:
@@ -142,8 +155,9 @@ class Reader:
         """
         if name in _WRITES:
             return self._write(thread, name, arguments, read=read)
-        if name in _RENAMES:
-            return self._rename(*(self._named(thread, arguments, *at) for at in _RENAMES[name]))
+        if name in _TWO_NAMED:
+            old, new = (self._named(thread, arguments, *at) for at in _TWO_NAMED[name])
+            return self._name_anew(Rename if name in _RENAMES else Link, old, new)
         opened = name in _OPENED
         path = (
             self._opened(thread, arguments[_OPENED[name]]) if opened else self._named(thread, arguments, *_NAMED[name])
@@ -188,11 +202,13 @@ class Reader:
         position, flags = int(lines[0].split()[1]), int(lines[1].split()[1], 8)
         return Path(f"/proc/{thread}/fd/{descriptor}").stat().st_size if flags & os.O_APPEND else position
 
-    def _rename(self, old: str, new: str) -> Rename | None:
+    def _name_anew(self, how: type[Rename | Link], old: str, new: str) -> Rename | Link | None:
         file, to = self._below(old), self._below(new)
         if (file is None) != (to is None):
             raise NotImplementedError(f"{old} becomes {new}: the tap sees one folder only")
-        return Rename(file, to) if file is not None and to is not None and os.path.lexists(old) else None
+        if file is None or to is None or not os.path.lexists(old) or (how is Link and os.path.lexists(new)):
+            return None
+        return how(file, to)
 
     def _below(self, path: str) -> str | None:
         """Return the path from the folder on, or None where it is not below it."""

@@ -8,7 +8,21 @@ import threading
 
 import pytest
 
-from tests.crash.tracing import Create, Deed, Mark, Rename, Run, Strike, Sync, Tap, Truncate, Unlink, Write, why_not
+from tests.crash.tracing import (
+    Create,
+    Deed,
+    Link,
+    Mark,
+    Rename,
+    Run,
+    Strike,
+    Sync,
+    Tap,
+    Truncate,
+    Unlink,
+    Write,
+    why_not,
+)
 
 pytestmark = [
     pytest.mark.skipif(why_not() is not None, reason=str(why_not())),
@@ -127,8 +141,14 @@ def test_what_is_elsewhere_is_nothing(tmp_path):
 
 def test_a_change_that_is_not_understood_is_told(tmp_path):
     (tmp_path / "a").touch()
-    with pytest.raises(NotImplementedError, match="link changes"):
-        Tap(tmp_path).record(lambda _: (tmp_path / "b").hardlink_to(tmp_path / "a"))
+    with pytest.raises(NotImplementedError, match="symlink changes"):
+        Tap(tmp_path).record(lambda _: (tmp_path / "b").symlink_to(tmp_path / "a"))
+
+
+def test_a_second_name_is_a_link(tmp_path):
+    (tmp_path / "a").touch()
+    run = Tap(tmp_path).record(lambda _: (tmp_path / "b").hardlink_to(tmp_path / "a"))
+    assert run.operations == [Link("a", "b")]
 
 
 def test_a_program_that_raises_tells_its_parent(tmp_path):

@@ -40,6 +40,7 @@ from tests.crash.calls import (
     NUMBERS,
     OPENS,
     Create,
+    Link,
     Mark,
     Operation,
     Reader,
@@ -53,6 +54,7 @@ from tests.crash.calls import (
 __all__ = [
     "Create",
     "Deed",
+    "Link",
     "Mark",
     "Operation",
     "Program",
