@@ -507,3 +507,15 @@ def test_a_truncated_file_is_found(whole, tmp_path, left):
     path = tmp_path / "cut.db"
     path.write_bytes(data[: int(len(data) * left)])
     assert problems(path)
+
+
+def test_a_file_that_a_checkpoint_made_longer_by_half_a_page_is_whole(tmp_path):
+    """I4: a power loss in a checkpoint may leave the file so, and the log still holds that page."""
+    path = tmp_path / "lost.db"
+    with strandline.open(tmp_path / "store.db") as db:
+        db.tenant("acme").workflow("w").append(strandline.message("user", "said"))
+        path.write_bytes((tmp_path / "store.db").read_bytes() + bytes(700))
+        path.with_name("lost.db-wal").write_bytes((tmp_path / "store.db-wal").read_bytes())
+    with strandline.open(path) as db:
+        assert db.verify().ok
+        assert [event.text for event in db.tenant("acme").workflow("w").events()] == ["said"]
