@@ -27,6 +27,7 @@ from strandline.model.diagnosis import Check, Trouble, failed, passed, warned
 from strandline.stores.migrate import read_migrations
 from strandline.stores.sql.diagnosis import check_meta, check_schema, check_work
 from strandline.stores.sqlite.place import in_bytes, look_at_files, look_at_place, size_of
+from strandline.stores.sqlite.raw import read_pieces
 from strandline.stores.sqlite.store import APPLICATION_ID
 
 SQLITE_MIN: Final = (3, 39, 0)
@@ -66,8 +67,7 @@ def _look(path: Path, now_us: int, *, deep: bool) -> Iterator[Check]:
     if not path.is_file():
         yield failed("store", "no file", "Give the path of a file.", Trouble.UNAVAILABLE)
         return
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
+    header = next(read_pieces(path, _HEADER_BYTES), b"")
     if not header:
         yield warned("store", "an empty file", "The first command that writes makes a store of it.")
         return

@@ -14,6 +14,7 @@ from typing import Final
 
 from strandline.limits import ERASURE_NEEDLES_MAX, ERASURE_SCAN_BYTES
 from strandline.model.erasure import FileScan
+from strandline.stores.sqlite.raw import read_pieces
 
 _BESIDE: Final = ("", "-wal", "-journal")
 _BUSY: Final = (
@@ -65,7 +66,6 @@ def _search(path: str, needles: Sequence[bytes]) -> tuple[dict[str, int], int]:
 def _chunks(file: Path, longest: int) -> Iterator[bytes]:
     """Yield a file in pieces, each with the end of the one before: what lies across two of them is found."""
     end = b""
-    with file.open("rb") as stream:
-        while piece := stream.read(ERASURE_SCAN_BYTES):
-            yield end + piece
-            end = piece[-(longest - 1) :] if longest > 1 else b""
+    for piece in read_pieces(file, ERASURE_SCAN_BYTES):
+        yield end + piece
+        end = piece[-(longest - 1) :] if longest > 1 else b""
