@@ -7,8 +7,10 @@ takes as much free disk as the store is large, and is done only where something 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -26,11 +28,11 @@ _COPIES: Final = "backups, copies and snapshots of the disk that were made befor
 def scrub(connection: sqlite3.Connection, path: str, needles: Sequence[bytes]) -> FileScan:
     """Search a store's files; `connection` writes, and no transaction is open on it."""
     chosen = _sample([needle for needle in needles if needle])
-    emptied = _empty_log(connection)
+    emptied = _empty_log(connection, path)
     files, found = _search(path, chosen)
     if found:
         connection.execute("VACUUM")
-        emptied = _empty_log(connection)
+        emptied = _empty_log(connection, path)
         files, found = _search(path, chosen)
     notes = [_COPIES]
     if len(chosen) < len(needles):
@@ -46,9 +48,14 @@ def _sample(needles: Sequence[bytes]) -> list[bytes]:
     return list(needles[::step])
 
 
-def _empty_log(connection: sqlite3.Connection) -> bool:
-    """Move the write-ahead log into the store and empty its file; tell whether nobody was in the way."""
+def _empty_log(connection: sqlite3.Connection, path: str) -> bool:
+    """Move the write-ahead log into the store and empty its file; tell whether nobody was in the way.
+
+    SQLite doesn't flush that the file is empty: after a power loss the log could be there again, with what was erased.
+    """
     busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    with suppress(FileNotFoundError), Path(f"{path}-wal").open("rb+") as log:
+        os.fsync(log.fileno())
     return not busy
 
 
