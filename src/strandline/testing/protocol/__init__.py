@@ -1,0 +1,7 @@
+"""The protocol as a small model in plain Python, searched breadth-first, and asked about what real stores did (ADR 67).
+
+- `search` walks every state that a few processes can reach within bounds, and looks at the laws in each of them.
+- `conforms` reads what a workflow's store recorded, and replays it through the same rules.
+
+`python -m strandline.testing.protocol --count 1000000` searches from the command line.
+"""
