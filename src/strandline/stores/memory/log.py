@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from strandline.codec import EMPTY_CHAIN
 from strandline.model.event import StoredEvent
@@ -13,13 +14,14 @@ from strandline.ports import KeyTakenError
 from strandline.stores.memory.schema import Facet
 from strandline.stores.memory.tables import ONLY
 
+_EMPTY: Final = WorkflowHead(chain=EMPTY_CHAIN, lineage_chain=EMPTY_CHAIN)
+
 
 class MemoryLog(Facet):
     """`ports.LogFacet` in memory."""
 
     def head(self) -> WorkflowHead:
-        empty = WorkflowHead(chain=EMPTY_CHAIN, lineage_chain=EMPTY_CHAIN)
-        return self._tables.head.get(self._moment, ONLY) or empty
+        return self._tables.head.get(self._moment, ONLY) or _EMPTY
 
     def set_head(self, head: WorkflowHead) -> None:
         self._tables.head.put(self._moment, ONLY, head)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from strandline.model.action import Permit
 from strandline.model.candidate import Attempt, Candidate
 from strandline.model.case import Case
@@ -80,6 +82,13 @@ class Tables:
             "saved_state position", all=lambda row: ONLY, line=lambda row: row[0]
         )
         self.nodes: Table[int, StateNode | None] = Table("state_node", digest=lambda node: node and node.digest)
+
+    def copied(self) -> Tables:
+        """Return tables with the same rows; what is written to one is not in the other."""
+        copy = Tables.__new__(Tables)
+        tables: dict[str, Table[Any, Any]] = vars(self)
+        vars(copy).update({name: table.copied() for name, table in tables.items()})
+        return copy
 
 
 class Facet:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 from strandline.errors import InvalidInputError, StoreUnavailableError
@@ -57,29 +58,85 @@ class MemoryTransaction:
         locked: bool = True,
     ) -> None:
         tables, moment = begin(workflow, locked)
-        self.log = MemoryLog(tables, moment)
-        self.refs = MemoryRefs(tables, moment)
-        self.register = MemoryRegister(tables, moment)
-        self.search = MemorySearch(tables, moment)
-        self.views = MemoryViews(tables, moment)
-        self.jobs = MemoryJobs(tables, moment)
-        self.summaries = MemorySummaries(tables, moment)
-        self.lineage = MemoryLineage(tables, moment, lambda: forks(workflow))
-        self.checkpoints = MemoryCheckpoints(tables, moment)
-        self.cases = MemoryCases(tables, moment)
-        self.effects = MemoryEffects(tables, moment)
-        self.permits = MemoryPermits(tables, moment)
-        self.readers = MemoryReaders(tables, moment)
-        self.cooldowns = MemoryCooldowns(tables, moment, lambda: others(workflow))
-        self.due = MemoryDue(tables, moment, lambda: others(workflow))
-        self.states = MemoryStates(tables, moment)
-        self.nodes = MemoryNodes(tables, moment)
+        self._workflow = workflow
+        self._tables = tables
+        self._moment = moment
         self._begin = begin
         self._others = others
         self._forks = forks
         self._relatives = relatives
         self._locked = locked
         relatives[workflow] = self
+
+    # A facet is made when it is first asked for: most transactions need few of them.
+
+    @cached_property
+    def log(self) -> MemoryLog:
+        return MemoryLog(self._tables, self._moment)
+
+    @cached_property
+    def refs(self) -> MemoryRefs:
+        return MemoryRefs(self._tables, self._moment)
+
+    @cached_property
+    def register(self) -> MemoryRegister:
+        return MemoryRegister(self._tables, self._moment)
+
+    @cached_property
+    def search(self) -> MemorySearch:
+        return MemorySearch(self._tables, self._moment)
+
+    @cached_property
+    def views(self) -> MemoryViews:
+        return MemoryViews(self._tables, self._moment)
+
+    @cached_property
+    def jobs(self) -> MemoryJobs:
+        return MemoryJobs(self._tables, self._moment)
+
+    @cached_property
+    def summaries(self) -> MemorySummaries:
+        return MemorySummaries(self._tables, self._moment)
+
+    @cached_property
+    def lineage(self) -> MemoryLineage:
+        return MemoryLineage(self._tables, self._moment, lambda: self._forks(self._workflow))
+
+    @cached_property
+    def checkpoints(self) -> MemoryCheckpoints:
+        return MemoryCheckpoints(self._tables, self._moment)
+
+    @cached_property
+    def cases(self) -> MemoryCases:
+        return MemoryCases(self._tables, self._moment)
+
+    @cached_property
+    def effects(self) -> MemoryEffects:
+        return MemoryEffects(self._tables, self._moment)
+
+    @cached_property
+    def permits(self) -> MemoryPermits:
+        return MemoryPermits(self._tables, self._moment)
+
+    @cached_property
+    def readers(self) -> MemoryReaders:
+        return MemoryReaders(self._tables, self._moment)
+
+    @cached_property
+    def cooldowns(self) -> MemoryCooldowns:
+        return MemoryCooldowns(self._tables, self._moment, lambda: self._others(self._workflow))
+
+    @cached_property
+    def due(self) -> MemoryDue:
+        return MemoryDue(self._tables, self._moment, lambda: self._others(self._workflow))
+
+    @cached_property
+    def states(self) -> MemoryStates:
+        return MemoryStates(self._tables, self._moment)
+
+    @cached_property
+    def nodes(self) -> MemoryNodes:
+        return MemoryNodes(self._tables, self._moment)
 
     def relative(self, workflow: str, *, locked: bool = False) -> MemoryTransaction:
         found = self._relatives.get(workflow)
@@ -89,9 +146,9 @@ class MemoryTransaction:
 
 
 class _Workflow:
-    def __init__(self) -> None:
-        self.tables = Tables()
-        self.history = History()
+    def __init__(self, tables: Tables | None = None, committed: int = 0) -> None:
+        self.tables = tables or Tables()
+        self.history = History(committed)
         self.lock = threading.Lock()
         self.writer: int | None = None  # the thread that holds the lock
 
@@ -153,7 +210,8 @@ class MemoryStore:
     @contextmanager
     def _locked(self, scope: Scope) -> Iterator[_Workflow]:
         with self._lock:
-            workflow = self._open_workflows().setdefault(scope, _Workflow())
+            workflows = self._open_workflows()
+            workflow = workflows.get(scope) or workflows.setdefault(scope, _Workflow())
         if workflow.writer == threading.get_ident():
             raise StoreUnavailableError(f"this thread is writing to {str(scope)!r} already; nothing was written")
         if not workflow.lock.acquire(timeout=STORE_BUSY_TIMEOUT_S):
@@ -241,6 +299,19 @@ class MemoryStore:
 
     def problems(self) -> list[str]:
         return []
+
+    def copied(self) -> MemoryStore:
+        """Return a store with the same rows; what is written to one is not in the other. Nobody writes meanwhile."""
+        copy = MemoryStore(self._digest_key)
+        copy._workflows = {
+            scope: _Workflow(workflow.tables.copied(), workflow.history.committed)
+            for scope, workflow in self._open_workflows().items()
+        }
+        return copy
+
+    def versions(self) -> dict[Scope, int]:
+        """Return how many transactions wrote to each workflow."""
+        return {scope: workflow.history.committed for scope, workflow in self._open_workflows().items()}
 
     def close(self) -> None:
         self._closed = True

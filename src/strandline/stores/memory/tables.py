@@ -23,9 +23,9 @@ ONLY: Final = 0  # the key of a table with one row, and the group of an index wi
 class History:
     """Which versions of a workflow there are: the last committed one, and those that open snapshots read."""
 
-    def __init__(self) -> None:
+    def __init__(self, committed: int = 0) -> None:
         self.latch = threading.RLock()  # guards a single step in the tables; nobody waits while holding it
-        self.committed = 0
+        self.committed = committed
         self.readers: Counter[int] = Counter()
 
     def begin_read(self) -> Moment:
@@ -87,6 +87,14 @@ class Table(Generic[K, V]):
         self._rows: dict[K, tuple[tuple[int, V], ...]] = {}
         self._group_of = group_of
         self._keys: dict[tuple[str, Hashable], list[K]] = {}
+
+    def copied(self) -> Table[K, V]:
+        """Return a table with the same rows, which are immutable; what is written to one is not in the other."""
+        table: Table[K, V] = Table(self._name)
+        table._rows = self._rows.copy()
+        table._group_of = self._group_of
+        table._keys = {place: keys.copy() for place, keys in self._keys.items()}
+        return table
 
     def get(self, moment: Moment, key: K) -> V | None:
         moment.check_open()
