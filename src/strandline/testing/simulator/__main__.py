@@ -1,0 +1,52 @@
+"""`python -m strandline.testing.simulator`: run simulated schedules, and count what broke."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+from strandline.testing.simulator.running import Tally, run_schedules
+
+_CHUNK = 2_000  # schedules that a worker runs before it reports
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run, and return 0: nothing broke; 1: something did; 2: it could not run."""
+    parser = argparse.ArgumentParser(prog="python -m strandline.testing.simulator", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="the first seed; schedule i has the seed SEED + i")
+    parser.add_argument("--count", type=int, default=1_000, help="how many schedules")
+    parser.add_argument("--workers", type=int, default=1, help="processes, each with its own seeds")
+    parser.add_argument("--json", action="store_true", help="no progress and no stories, only the last line")
+    asked = parser.parse_args(arguments)
+    if asked.count < 1 or asked.workers < 1 or asked.seed < 0:
+        sys.stderr.write("count and workers are at least 1, seed at least 0\n")
+        return 2
+    begun, tally = time.monotonic(), Tally()
+    for part in _parts(asked.seed, asked.count, asked.workers):
+        tally.add(part)
+        if not asked.json:
+            rate = tally.count / max(time.monotonic() - begun, 1e-9)
+            sys.stderr.write(f"{tally.count:,} of {asked.count:,} schedules, {rate:,.0f}/s, {tally.violations} broke\n")
+    if not asked.json:
+        sys.stdout.writelines(f"{story}\n\n" for story in tally.stories)
+    detail = {"crossings": tally.crossings, "interleavings": len(tally.traces), **dict(sorted(tally.met.items()))}
+    seconds = round(time.monotonic() - begun, 3)
+    told = {"count": tally.count, "violations": tally.violations, "seconds": seconds, "detail": detail}
+    sys.stdout.write(json.dumps(told) + "\n")
+    return 1 if tally.violations else 0
+
+
+def _parts(seed: int, count: int, workers: int):  # noqa: ANN202
+    chunks = [(start, min(_CHUNK, seed + count - start)) for start in range(seed, seed + count, _CHUNK)]
+    if workers == 1:
+        yield from (run_schedules(*chunk) for chunk in chunks)
+        return
+    with ProcessPoolExecutor(workers) as pool:
+        yield from pool.map(run_schedules, *zip(*chunks, strict=True))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,47 @@
+"""The end of a run: a process that knows nothing recovers each workflow, and `verify` proves the store."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strandline import Strandline
+from strandline.errors import CompactionLineageError, StrandlineError, SummaryReconciliationError
+from strandline.model.ids import TENANT_RULES, Scope
+from strandline.ports import Clock
+from strandline.stores.memory import MemoryStore
+from strandline.testing.fakes import SeededEntropy
+from strandline.testing.simulator.checker import Checker
+from strandline.testing.simulator.history import BrokenInvariantError
+
+_WHOLE: Final = 10_000_000
+
+
+def recover_all(store: MemoryStore, clock: Clock, checker: Checker, seed: int) -> None:
+    """Recover every workflow by a fresh process, and verify the store (C5, I15, I16).
+
+    Raises:
+        BrokenInvariantError: one can't be recovered, or is not what was written.
+    """
+    db = Strandline(store, clock=clock, entropy=SeededEntropy(~seed))
+    for scope in store.scopes():
+        if scope.workflow == TENANT_RULES or scope not in checker.known or not checker.known[scope].head.revision:
+            continue
+        _recover(db, checker, scope)
+    report = db.verify()
+    if not report.ok:
+        raise BrokenInvariantError("C5", "; ".join(f"{one.workflow}: {one.place}: {one.reason}" for one in report.problems))
+
+
+def _recover(db: Strandline, checker: Checker, scope: Scope) -> None:
+    since = checker.commits
+    try:
+        got = db.tenant(scope.tenant).workflow(scope.workflow).recover(budget=_WHOLE)
+    except (SummaryReconciliationError, CompactionLineageError) as error:
+        if not checker.erased(scope):  # only what an erasure took away can be missing without a need
+            raise BrokenInvariantError("I16", f"{scope} can't be recovered without a need: {error}") from error
+        checker.committed(scope)
+        return
+    except StrandlineError as error:
+        raise BrokenInvariantError("I15", f"{scope} can't be recovered: {type(error).__name__}: {error}") from error
+    checker.committed(scope)
+    checker.check_context(scope, got.context, since)
