@@ -145,6 +145,10 @@ class MemoryTransaction:
         return found
 
 
+def _beside(scope: Scope, workflow: str) -> Scope:
+    return scope if workflow == scope.workflow else replace(scope, workflow=workflow)
+
+
 class _Workflow:
     def __init__(self, tables: Tables | None = None, committed: int = 0) -> None:
         self.tables = tables or Tables()
@@ -181,7 +185,7 @@ class MemoryStore:
         with ExitStack() as stack:
 
             def begin(name: str, _: bool) -> tuple[Tables, Moment]:
-                return self._snapshot(replace(scope, workflow=name), stack)
+                return self._snapshot(_beside(scope, name), stack)
 
             yield self._transaction(scope, begin)
 
@@ -191,8 +195,8 @@ class MemoryStore:
 
             def begin(name: str, locked: bool) -> tuple[Tables, Moment]:
                 if not locked:
-                    return self._snapshot(replace(scope, workflow=name), stack)
-                workflow = stack.enter_context(self._locked(replace(scope, workflow=name)))
+                    return self._snapshot(_beside(scope, name), stack)
+                workflow = stack.enter_context(self._locked(_beside(scope, name)))
                 return workflow.tables, stack.enter_context(self._writing(workflow.history))
 
             yield self._transaction(scope, begin)

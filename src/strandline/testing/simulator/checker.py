@@ -23,7 +23,7 @@ from strandline.ports import Transaction
 from strandline.stores.memory import MemoryStore
 from strandline.testing.simulator.activation import check_activation
 from strandline.testing.simulator.history import BrokenInvariantError
-from strandline.testing.simulator.known import Known, Moment, decoded, is_left, live_events
+from strandline.testing.simulator.known import Known, Moment, decoded, is_left, live_events, reads
 
 _EFFECT_STEPS = {
     EffectState.INTENDED: {EffectState.DONE, EffectState.FAILED, EffectState.UNKNOWN},
@@ -50,7 +50,7 @@ class Checker:
     def __init__(self, store: MemoryStore, known: dict[Scope, Known]) -> None:
         self._store = store
         self._known = {scope: one.copied() for scope, one in known.items()}
-        self._versions = store.versions()
+        self._begun = self._versions = store.versions()
         self.commits = 0
 
     @property
@@ -301,6 +301,11 @@ class Checker:
         """Return the commit that made an event; 0: it was there at the beginning."""
         return self._known[scope].commit_of.get(seq, 0)
 
+    def touched(self) -> list[Scope]:
+        """Return the workflows that were written to."""
+        begun = self._begun
+        return [scope for scope, version in self._store.versions().items() if begun.get(scope, 0) != version]
+
     def erased(self, scope: Scope) -> bool:
         """Tell whether an erasure took something away, here or in the family."""
         return any(
@@ -343,7 +348,7 @@ def _check_effects(before: dict[str, Effect], now: dict[str, Effect]) -> None:
 
 def _check_audiences(got: Context, view: ViewHead, known: Known) -> None:
     for part in got.parts:
-        if part.event is not None and not view.reads(decoded(known.events[part.event.seq - 1]).audience):
+        if part.event is not None and not reads(view, decoded(known.events[part.event.seq - 1]).audience):
             raise BrokenInvariantError("I21", f"view {got.view!r} shows event {part.event.seq}, which it may not read")
     if " For hush only." in got.text:
         raise BrokenInvariantError("I21", f"view {got.view!r} shows a text of an audience that it may not read")

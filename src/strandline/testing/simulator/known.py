@@ -10,6 +10,7 @@ from strandline.codec import decode_event, decode_sightings
 from strandline.model.action import Permit
 from strandline.model.effect import Effect
 from strandline.model.event import Event, StoredEvent
+from strandline.model.ids import EVERYONE
 from strandline.model.lineage import MOVES, AbandonedRange, LineageEntry, LineageKind, WorkflowHead
 from strandline.model.view import ViewHead
 
@@ -103,8 +104,13 @@ def live_events(
         if left and is_left(left, stored.seq):
             continue
         event = decoded(stored)
-        if view is None or view.reads(event.audience):
+        if view is None or reads(view, event.audience):
             yield event
+
+
+def reads(view: ViewHead, audience: str) -> bool:
+    """Tell whether a view may read what is for an audience (I21)."""
+    return view.audiences is None or audience == EVERYONE or audience in view.audiences
 
 
 def is_left(left: Iterable[AbandonedRange], seq: int) -> bool:

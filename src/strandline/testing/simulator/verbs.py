@@ -9,6 +9,8 @@ from typing import Final
 from strandline import Workflow
 from strandline.engine.compact import compact
 from strandline.engine.read_context import Context
+from strandline.engine.run_due import DueOrder
+from strandline.engine.run_due import run_due as run_due_verb
 from strandline.model import constructors as make
 from strandline.model.case import Abandon, AcceptDivergence, CaseKind, ReplayFromExact
 from strandline.model.due import DueKey
@@ -110,7 +112,8 @@ def run_due(play: Play) -> Answer:
     if key is None:
         return Answer("nothing is due")
     summarizer = SimulatedSummarizer(process, _SCRIPTS[step.argument // 3 % len(_SCRIPTS)])
-    done = process.drive(process.db._due_run(key, summarizer, process.name, 60.0, False))
+    order = DueOrder(key=key, worker=process.name, summarizer=summarizer, deadline_s=None)
+    done = process.drive(run_due_verb(process.db._environment(scope), order))
     return Answer(done.result.value)
 
 

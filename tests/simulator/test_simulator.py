@@ -1,0 +1,200 @@
+"""Law (C40): schedules of the simulator break no invariant, one seed is one run, and each real fault is found.
+
+Each breakage takes one line of the protocol away; the simulator has to find it within a bounded number of seeds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+import strandline.engine.choose_checkpoint as choose_checkpoint_module
+import strandline.engine.claim as claim_module
+import strandline.engine.draft as draft_module
+import strandline.engine.effect as effect_module
+import strandline.engine.guard as guard_module
+import strandline.engine.recover as recover_module
+from strandline.model.candidate import AttemptState
+from strandline.model.view import ViewHead
+from strandline.stores.memory.decisions import MemoryCases
+from strandline.stores.memory.log import MemoryLog
+from strandline.stores.memory.memory import MemoryJobs, MemoryViews
+from strandline.testing.simulator import run_schedules
+from strandline.testing.simulator.__main__ import main
+from strandline.testing.simulator.baton import Crew
+from strandline.testing.simulator.choices import Drawn
+from strandline.testing.simulator.schedule import ACTORS_MAX, VERBS, draw_schedule
+from strandline.testing.simulator.simulation import Simulation
+
+SEEDS_MAX = 1_500  # in which each breakage must be found
+CHUNK = 50
+SLICE = 120
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def test_a_slice_of_schedules_breaks_nothing() -> None:
+    tally = run_schedules(1, SLICE)
+    assert (tally.count, tally.violations, tally.stories) == (SLICE, 0, [])
+    assert len(tally.traces) > SLICE * 0.9
+    assert tally.met["effect happened"]
+    assert tally.met["stale read"]
+
+
+@pytest.mark.long
+def test_a_longer_slice_meets_every_verb_and_breaks_nothing() -> None:
+    tally = run_schedules(10_000, 1_000)
+    assert (tally.violations, tally.stories) == (0, [])
+    assert not [verb for verb in VERBS if not tally.met[verb]]
+
+
+def test_one_seed_is_one_run_in_any_process() -> None:
+    script = (
+        "from strandline.testing.simulator.running import run_schedules;"
+        "t = run_schedules(7, 25); print(sorted(x.hex() for x in t.traces), sorted(t.met.items()))"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert told[0] == told[1]
+    assert len(told[0]) > 500
+
+
+def test_a_told_run_tells_who_did_what() -> None:
+    crew = Crew(ACTORS_MAX)
+    schedule = draw_schedule(3)
+    report = Simulation(schedule, Drawn(3, schedule.switch, schedule.fault), crew, told=True).run()
+    crew.dismiss()
+    assert report.violation is None
+    assert report.story[0].startswith("p1")
+
+
+def test_the_command_ends_with_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seed", "5", "--count", "10"]) == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (told["count"], told["violations"]) == (10, 0)
+    assert told["detail"]["interleavings"] > 5
+    assert main(["--count", "0"]) == 2
+
+
+# ---------------------------------------------------------------------------------------------- it can fail
+
+
+def no_fence(patch: pytest.MonkeyPatch) -> None:
+    """What another process took over goes on."""
+    patch.setattr(claim_module, "_still_mine", lambda *_: None)
+
+    def move(self: MemoryViews, head: ViewHead, *, base_generation: int, fence: int, attempt_id: str) -> bool:
+        self._tables.views.put(self._moment, head.name, head)
+        return True
+
+    patch.setattr(MemoryViews, "move_pointer", move)
+
+
+def no_generation(patch: pytest.MonkeyPatch) -> None:
+    """What was built on an older generation becomes active."""
+    no_fence(patch)
+    patch.setattr(claim_module, "_moved", lambda *_: None)
+
+
+def attempt_not_settled(patch: pytest.MonkeyPatch) -> None:
+    settle = MemoryJobs.settle_attempt
+
+    def forgets(self: MemoryJobs, attempt, **conditions) -> bool:
+        return attempt.state is AttemptState.ACTIVATED or settle(self, attempt, **conditions)
+
+    patch.setattr(MemoryJobs, "settle_attempt", forgets)
+
+
+def key_not_unique(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(MemoryLog, "by_keys", lambda *_: {})
+
+
+def lineage_entry_left_out(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(claim_module, "add_entry", lambda tx, entry: replace(entry, lineage_seq=1))
+
+
+def intent_not_recorded(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(effect_module, "put_intent", lambda *_: None)
+
+
+def doubt_is_run_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(effect_module, "IN_DOUBT", ())
+
+
+def lost_intent_is_run(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(effect_module, "_landed", lambda *_: True)
+
+
+def permit_not_consumed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        effect_module, "consume_permit", lambda env, tx, permit, **_: guard_module.ledger(tx).permits.get(permit)
+    )
+
+
+def audience_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ViewHead, "reads", lambda *_: True)
+
+
+def gate_left_open(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(choose_checkpoint_module, "_passes", lambda *_: True)
+
+
+def recovery_without_fence(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(recover_module, "fence_all", lambda *_: [])
+
+
+def blocking_case_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(MemoryCases, "blocking", lambda *_: None)
+
+
+def draft_not_judged(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(draft_module, "_judge", lambda *_: ())
+
+
+BREAKAGES: dict[str, tuple[Patch, set[str]]] = {
+    "fence not checked": (no_fence, {"I6"}),
+    "generation not compared": (no_generation, {"I6", "I13"}),
+    "attempt not settled": (attempt_not_settled, {"I6"}),
+    "key not unique": (key_not_unique, {"I3", "unexpected"}),
+    "lineage entry left out": (lineage_entry_left_out, {"I5"}),
+    "intent not recorded": (intent_not_recorded, {"I18"}),
+    "doubt is run again": (doubt_is_run_again, {"I18"}),
+    "lost intent is run": (lost_intent_is_run, {"I18"}),
+    "permit not consumed": (permit_not_consumed, {"I20"}),
+    "audience ignored": (audience_ignored, {"I7", "I21"}),
+    "gate left open": (gate_left_open, {"I15"}),
+    "recovery without fence": (recovery_without_fence, {"I15"}),
+    "blocking case ignored": (blocking_case_ignored, {"I11"}),
+    "draft not judged": (draft_not_judged, {"I5", "I10"}),
+}
+
+
+@pytest.mark.parametrize("name", BREAKAGES)
+def test_a_breakage_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    patch, laws = BREAKAGES[name]
+    for world in ("fresh", "talk", "compacted", "checkpointed", "forked", "viewed", "asked", "doubtful", "granted"):
+        from strandline.testing.simulator.worlds import world_of
+
+        world_of(world)  # made by the whole protocol
+    patch(monkeypatch)
+    for seed in range(1, SEEDS_MAX, CHUNK):
+        tally = run_schedules(seed, CHUNK)
+        found = [story for story in tally.stories if story.split(": ")[1].removesuffix(" is broken") in laws]
+        if found:
+            print(f"{name}: by seed {found[0].split(':')[0]}\n{found[0]}")
+            return
+        assert not tally.stories, tally.stories[0]
+    pytest.fail(f"{name}: not found in {SEEDS_MAX} seeds")
