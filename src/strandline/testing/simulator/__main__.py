@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
 from strandline.testing.simulator.running import Tally, run_schedules
@@ -39,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if tally.violations else 0
 
 
-def _parts(seed: int, count: int, workers: int):  # noqa: ANN202
+def _parts(seed: int, count: int, workers: int) -> Iterator[Tally]:
     chunks = [(start, min(_CHUNK, seed + count - start)) for start in range(seed, seed + count, _CHUNK)]
     if workers == 1:
         yield from (run_schedules(*chunk) for chunk in chunks)

@@ -57,7 +57,9 @@ def _check_attempt(tx: Transaction, entry: LineageEntry, summary: Summary, befor
     if attempt.verdict is None or not attempt.verdict.ok:
         raise BrokenInvariantError("I5", f"attempt {summary.summary_id!r} is active, and was not found good")
     if before is not None and attempt.fence != before.fence:
-        raise BrokenInvariantError("I6", f"an attempt with fence {attempt.fence} is active, the view's is {before.fence}")
+        raise BrokenInvariantError(
+            "I6", f"an attempt with fence {attempt.fence} is active, the view's is {before.fence}"
+        )
     candidate = tx.jobs.candidate(candidate_id)
     if candidate is None or candidate.state is not CandidateState.ACTIVE:
         raise BrokenInvariantError("I5", f"candidate {candidate_id!r} is not active")

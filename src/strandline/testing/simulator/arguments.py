@@ -9,7 +9,7 @@ REFS = 6  # different references in a log, about
 SUBJECTS = ("release", "deploy")
 ISSUES = ("scope", "leak")
 KEYS = 7  # different batches that anybody appends
-SECRET = "hush"  # an audience that the narrow view does not read; it stands in the text of what is for it
+HUSHED = "hush"  # an audience that the narrow view does not read; it stands in the text of what is for it
 VIEW = "pub"
 VIEW_AUDIENCES = ("press", "legal")
 
@@ -42,7 +42,7 @@ def batch_of(number: int) -> list[NewEvent]:
             make.tool_result(call, f"bucket-{300 + number % 3:04x}", key=f"result-{call}", actor="agent"),
         ]
     if kind == 4:
-        return [spoken(400 + key, key=f"h{key}", audience=SECRET)]
+        return [spoken(400 + key, key=f"h{key}", audience=HUSHED)]
     if kind == 5:
         return [make.issue(ISSUES[number // 8 % 2], "It leaks."), keyed]
     if kind == 6:

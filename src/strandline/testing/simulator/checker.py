@@ -289,7 +289,10 @@ class Checker:
 
     def _intent(self, place: Scope, known: Known, effect: Effect, permit: str | None) -> None:
         call = self._known[replace(place, workflow=effect.workflow)]
-        if effect.call_seq > len(call.events) or decoded(call.events[effect.call_seq - 1]).kind is not EventKind.TOOL_CALL:
+        if (
+            effect.call_seq > len(call.events)
+            or decoded(call.events[effect.call_seq - 1]).kind is not EventKind.TOOL_CALL
+        ):
             raise BrokenInvariantError("I18", f"the effect {effect.key!r} runs, and the log does not hold its call")
         used = known.permits.get(permit) if permit is not None else None
         if permit is not None and (used is None or used.consumed_by != effect.key):

@@ -29,7 +29,9 @@ def recover_all(store: MemoryStore, clock: Clock, checker: Checker, seed: int) -
             _recover(db, checker, scope)
     report = db._verify(touched, None)
     if not report.ok:
-        raise BrokenInvariantError("C5", "; ".join(f"{one.workflow}: {one.place}: {one.reason}" for one in report.problems))
+        raise BrokenInvariantError(
+            "C5", "; ".join(f"{one.workflow}: {one.place}: {one.reason}" for one in report.problems)
+        )
 
 
 def _recover(db: Strandline, checker: Checker, scope: Scope) -> None:

@@ -63,9 +63,7 @@ class Known:
 
     def move_of(self, view: str, before: int) -> int:
         """Return the last entry before one of the lineage that moved the pointer of a view."""
-        moves = (
-            entry.lineage_seq for entry in self.lineage if entry.view == view and entry.kind in MOVES
-        )
+        moves = (entry.lineage_seq for entry in self.lineage if entry.view == view and entry.kind in MOVES)
         return max((seq for seq in moves if seq < before), default=0)
 
     def gate(self, name: str, before: int) -> int | None:

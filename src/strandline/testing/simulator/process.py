@@ -120,7 +120,7 @@ class SimulatedSummarizer:
 
     name = "simulated"
     version = "1"
-    window_tokens = None
+    window_tokens: int | None = None
 
     def __init__(self, process: Process, script: tuple[str, ...]) -> None:
         self._process = process

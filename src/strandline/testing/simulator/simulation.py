@@ -110,9 +110,7 @@ class Simulation:
         choice = self._choices.choose(Place(actor, self._steps[actor], crossing), point, others)
         fault = choice.fault
         op = self._current[actor]
-        self._trace.append(
-            (((choice.turn or 0) * 4 + actor) * 16 + point) * 16 + fault + (_number(op) << 16)
-        )
+        self._trace.append((((choice.turn or 0) * 4 + actor) * 16 + point) * 16 + fault + (_number(op) << 16))
         if len(self._trace) > CROSSINGS_MAX:
             raise BrokenInvariantError("I22", f"more than {CROSSINGS_MAX} crossings: it goes round in circles")
         if fault is not Fault.NONE:
@@ -216,8 +214,10 @@ class Simulation:
         self.tell(process, f"{step.verb} on {step.tenant}/{step.workflow} [{step.argument}]")
         try:
             op.answer = PLAYS[step.verb](Play(process, step))
-        except (CorruptRecordError, AssertionError) as error:
-            raise BrokenInvariantError("I4", f"{step.verb} met {type(error).__name__}: {error}") from error
+        except CorruptRecordError as error:
+            raise BrokenInvariantError("I4", f"{step.verb} met damage where none was done: {error}") from error
+        except AssertionError as error:
+            raise BrokenInvariantError("assertion", f"{step.verb} met what the engine rules out: {error}") from error
         except _UNANSWERED as error:
             op.lost = True
             self.tell(process, f"{step.verb} is not answered: {type(error).__name__}")
@@ -232,7 +232,9 @@ class Simulation:
             op.answered = self.checker.commits
             self.tell(process, f"{step.verb} is answered: {op.answer.text}")
             if op.answer.context is not None:
-                self.checker.check_context(Scope(tenant=step.tenant, workflow=step.workflow), op.answer.context, op.invoked)
+                self.checker.check_context(
+                    Scope(tenant=step.tenant, workflow=step.workflow), op.answer.context, op.invoked
+                )
         return False
 
     # ------------------------------------------------------------------------------------------ the end, the world

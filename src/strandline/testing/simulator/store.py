@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -89,7 +89,7 @@ class SimulatedStore:
         """Return counts and ages."""
         return self._inner.figures(tenant, now_us)
 
-    def problems(self) -> Sequence[str]:
+    def problems(self) -> list[str]:
         """Return nothing: there are no files."""
         return []
 

@@ -18,13 +18,14 @@ from strandline.model.event import Basis
 from strandline.model.ids import Scope
 from strandline.model.needs import approved
 from strandline.model.outcome import CompactionResult
-from strandline.testing.simulator.arguments import SECRET, SUBJECTS, VIEW, VIEW_AUDIENCES, batch_of, said, spoken
+from strandline.testing.simulator.arguments import SUBJECTS, VIEW, VIEW_AUDIENCES, batch_of, said
 from strandline.testing.simulator.faults import Fault, Point
 from strandline.testing.simulator.process import Process, SimulatedSummarizer
 from strandline.testing.simulator.schedule import Step
 
 WHOLE: Final = 10_000_000  # tokens: a budget in which every context fits
-WHO: Final = {"by": "ops", "why": "simulated"}
+BY: Final = "ops"
+WHY: Final = "simulated"
 _BUDGETS: Final = (180, 240, 320)
 _SCRIPTS: Final = (
     (), (), (), (), ("late",), ("late",), ("cut",), ("liar",), ("silent",), ("liar", "cut"),
@@ -162,14 +163,14 @@ def _recover(play: Play, needs: list[str]) -> Answer:
 def rewind(play: Play) -> Answer:
     """Go back to an earlier event."""
     revision = play.wf.context(WHOLE).revision
-    done = play.wf.rewind(max(0, revision - 1 - play.step.argument % 5), **WHO)
+    done = play.wf.rewind(max(0, revision - 1 - play.step.argument % 5), by=BY, why=WHY)
     return Answer(f"to {done.to_revision}, lineage {done.lineage_seq}", lineage_seq=done.lineage_seq)
 
 
 def revert(play: Play) -> Answer:
     """Go back to an earlier generation."""
     generation = play.wf.context(WHOLE).generation
-    done = play.wf.revert(max(0, generation - 1 - play.step.argument % 2), **WHO)
+    done = play.wf.revert(max(0, generation - 1 - play.step.argument % 2), by=BY, why=WHY)
     return Answer(f"generation {done.generation}", lineage_seq=done.lineage_seq)
 
 
@@ -177,7 +178,7 @@ def fork(play: Play) -> Answer:
     """Begin another workflow from an earlier event."""
     revision = play.wf.context(WHOLE).revision
     name = f"fork{play.step.argument % 3}"
-    done = play.wf.fork(max(1, revision - play.step.argument % 3), name, **WHO)
+    done = play.wf.fork(max(1, revision - play.step.argument % 3), name, by=BY, why=WHY)
     return Answer(f"{name} at {done.revision}")
 
 
@@ -199,7 +200,7 @@ def reconcile(play: Play) -> Answer:
         answer = (exact, exact, other, Abandon())[number % 4]
     else:
         answer = Abandon()
-    done = wf.reconcile(case.case_id, answer, **WHO)  # type: ignore[arg-type]
+    done = wf.reconcile(case.case_id, answer, by=BY, why=WHY)  # type: ignore[arg-type]
     return Answer(f"{type(answer).__name__} to {case.kind.value}", lineage_seq=done.answered_seq)
 
 
@@ -265,9 +266,9 @@ def erase(play: Play) -> Answer:
     """Erase an event, or whatever holds a reference."""
     wf, number = play.wf, play.step.argument
     if number % 2:
-        done = wf.erase(events=[number % 6 + 1], scan=False, **WHO)
+        done = wf.erase(events=[number % 6 + 1], scan=False, by=BY, why=WHY)
     else:
-        done = wf.erase(refs=[f"/srv/out/{number % 6 + 1:04x}/report.json"], scan=False, **WHO)
+        done = wf.erase(refs=[f"/srv/out/{number % 6 + 1:04x}/report.json"], scan=False, by=BY, why=WHY)
     return Answer(f"events {list(done.seqs)}" if hasattr(done, "seqs") else "erased")
 
 
@@ -287,7 +288,7 @@ def compact_narrow(play: Play) -> Answer:
     return Answer(out.outcome.value, lineage_seq=out.lineage_seq if activated else None)
 
 
-def nothing(play: Play) -> Answer:
+def nothing(_: Play) -> Answer:
     """Do nothing: what a verb becomes that a shrunk run can do without."""
     return Answer("nothing")
 

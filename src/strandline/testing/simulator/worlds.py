@@ -15,7 +15,7 @@ from strandline.model.ids import Scope
 from strandline.ports import SummaryRequest
 from strandline.stores.memory import MemoryStore
 from strandline.testing.fakes import SeededEntropy, VirtualClock
-from strandline.testing.simulator.arguments import SECRET, VIEW, spoken
+from strandline.testing.simulator.arguments import HUSHED, VIEW, spoken
 from strandline.testing.simulator.checker import Checker
 from strandline.testing.simulator.known import Known
 from strandline.testing.simulator.world import Outside
@@ -92,7 +92,7 @@ def _forked(wf: Workflow, outside: Outside) -> None:
 def _viewed(wf: Workflow, outside: Outside) -> None:
     _talked(wf, outside)
     wf.define_view(VIEW, audiences=["press"], budget=1_000_000)
-    wf.append([spoken(400, key="h0", audience=SECRET), spoken(12, audience="press"), spoken(13, audience="legal")])
+    wf.append([spoken(400, key="h0", audience=HUSHED), spoken(12, audience="press"), spoken(13, audience="legal")])
 
 
 def _asked(wf: Workflow, outside: Outside) -> None:
