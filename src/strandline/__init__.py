@@ -31,6 +31,7 @@ from strandline.errors import (
     InvalidInputError,
     LastKnown,
     MalformedDraftError,
+    NotContinuedError,
     OutcomeUnknownError,
     PromptTooLongError,
     QueueFullError,
@@ -118,6 +119,7 @@ from strandline.model.state import LineUsage, Part, Saved, SavedState, StatesUsa
 from strandline.model.summary import Manifest, ManifestEntry, Summary
 from strandline.model.transcript import ImportReport
 from strandline.model.view import View
+from strandline.model.witness import NotContinued, Witness, WitnessedHead, WitnessFinding, WitnessReport
 from strandline.ports import (
     AsyncSummarizer,
     Clock,
@@ -242,6 +244,8 @@ __all__ = [
     "NeedCounts",
     "NeedKind",
     "NewEvent",
+    "NotContinued",
+    "NotContinuedError",
     "Objection",
     "Omission",
     "OpenAISummarizer",
@@ -311,6 +315,10 @@ __all__ = [
     "VerifyReport",
     "View",
     "VocabularyCounter",
+    "Witness",
+    "WitnessFinding",
+    "WitnessReport",
+    "WitnessedHead",
     "Worker",
     "Workflow",
     "abandoned",

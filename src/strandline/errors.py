@@ -7,6 +7,7 @@ StrandlineError
     IdempotencyConflictError
     StaleRevisionError
     CorruptRecordError
+    NotContinuedError
     ContextOverflowError
     CompactionLineageError
     UnreconciledSummaryError
@@ -154,6 +155,23 @@ class CorruptRecordError(StrandlineError):
         super().__init__(f"{place}: {reason}")
         self.place = place
         self.reason = reason
+
+
+class NotContinuedError(StrandlineError):
+    """The store is neither what was witnessed nor a continuation of it (ADR 0071).
+
+    Attributes: findings (a `strandline.NotContinued` for each workflow).
+    """
+
+    hint = (
+        "Nothing was changed. Stop writers. If an older copy was put back on purpose, begin a new file of witnesses; "
+        "else restore the newest backup that the witness accepts."
+    )
+    fields = ("findings",)
+
+    def __init__(self, message: str, *, findings: tuple[object, ...]) -> None:
+        super().__init__(message)
+        self.findings = findings
 
 
 class ContextOverflowError(StrandlineError):

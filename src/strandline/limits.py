@@ -283,6 +283,12 @@ HOLDS_MAX: Final = 256  # that stand in one workflow, or one tenant
 RETENTION_RULES_MAX: Final = 256  # of one tenant
 FAMILY_MAX: Final = 1_000  # workflows that forks make of one: an erasure locks each
 
+# Witnesses (`strandline witness`)
+WITNESS_FILE_BYTES_MAX: Final = 256 * 1024 * 1024
+WITNESS_KEY_BYTES_MIN: Final = 16
+WITNESS_KEY_BYTES_MAX: Final = 4_096  # of a file that holds one
+WITNESS_FINDINGS_SHOWN_MAX: Final = 3  # in the message of an error; its attribute has them all
+
 # Hooks of Claude Code
 HOOK_INPUT_BYTES_MAX: Final = 64 * 1024 * 1024  # of what it says to one: a summary, or the input of a tool
 HOOK_CONTEXT_CHARS_MAX: Final = 10_000  # of what one says to the model; what is longer is shown in part

@@ -52,6 +52,7 @@ from strandline.cli.sections import Formatter, in_sections
 from strandline.cli.states import states
 from strandline.cli.verify import verify
 from strandline.cli.view import app as views
+from strandline.cli.witness import witness
 from strandline.cli.worker import compact_when, worker
 
 Version = Annotated[bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")]
@@ -139,6 +140,7 @@ app.add_typer(claude_code, name="claude-code")
 app.command("refs")(refs)
 app.command("check")(check)
 app.command("verify")(command(verify, "all of the store", ("view", "refs_config")))
+app.command("witness")(command(witness, "all of the store", ("workflow", "view", "refs_config")))
 app.command("backup")(command(backup, "all of the store", ("tenant", "workflow", "view", "refs_config")))
 app.command("copy")(copy)
 app.command("migrate")(command(migrate, unused=("tenant", "workflow", "view", "refs_config")))

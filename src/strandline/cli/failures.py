@@ -34,6 +34,7 @@ _CODES: Final[tuple[tuple[type[BaseException], int], ...]] = (  # the first that
     (errors.StaleRevisionError, CONFLICT),
     (errors.StoreUnavailableError, UNAVAILABLE),
     (errors.CorruptRecordError, CORRUPT),
+    (errors.NotContinuedError, CORRUPT),
     (errors.OutcomeUnknownError, AGAIN),
     (errors.QueueFullError, AGAIN),
     (_USAGE_ERROR, 2),

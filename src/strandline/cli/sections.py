@@ -23,7 +23,7 @@ SECTIONS: Final = {
         "lineage",
     ),
     "Keep and erase": ("erase", "retain", "retention", "hold", "reader"),
-    "Operate": ("verify", "doctor", "metrics", "backup", "copy", "migrate"),
+    "Operate": ("verify", "witness", "doctor", "metrics", "backup", "copy", "migrate"),
     "Connect": ("mcp", "claude-code"),
     "Try out": ("drill", "bench"),
 }

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from strandline.cli.command import Answer, Target
 from strandline.cli.failures import CORRUPT, describe
 from strandline.cli.output import count, pick, table_of
 from strandline.cli.progress import progress
+from strandline.cli.witnesses import KeyFile, key_of, not_continued, read_file
 from strandline.errors import TenantScopeError
 from strandline.model.ids import DEFAULT_VIEW
 
@@ -15,7 +20,11 @@ if TYPE_CHECKING:
     from strandline import Strandline, Tenant, VerifyReport
 
 
-def verify(target: Target) -> Answer:
+_WITNESS_HELP = "Prove also that the store continues what this file of `strandline witness --keep` says."
+WitnessFile = Annotated[Path | None, typer.Option("--witness", metavar="FILE", help=_WITNESS_HELP)]
+
+
+def verify(target: Target, witness: WitnessFile = None, key_file: KeyFile = None) -> Answer:
     """Prove the store, or one workflow, from its bytes; with --tenant and no workflow, that tenant's alone.
 
     Events are counted log by log: the abandoned ones, too, and those that a fork shares once more with the fork.
@@ -23,12 +32,19 @@ def verify(target: Target) -> Answer:
     from strandline import CorruptRecordError, VerifyReport
     from strandline.model.outcome import Problem
 
+    whole = target.workflow is None and target.view == DEFAULT_VIEW
+    if witness is not None and not whole:
+        raise typer.BadParameter("a witness is of the whole store or of a tenant", param_hint="--witness")
+    kept = None if witness is None else read_file(witness)
+    key = None if witness is None else key_of(key_file)
     try:
-        whole = target.workflow is None and target.view == DEFAULT_VIEW
         with progress("verifying") as tell:
             if whole:
                 with target.open_store() as db:
-                    report = (_tenant_of(db, target) if target.tenant_named else db).verify(tell)
+                    proved = tenant_of(db, target) if target.tenant_named else db
+                    report = proved.verify(tell)
+                    if kept is not None:
+                        report = replace(report, problems=report.problems + not_continued(proved, kept, key))
             else:
                 with target.open() as workflow:
                     report = workflow.verify(tell)
@@ -51,7 +67,8 @@ def verify(target: Target) -> Answer:
     )
 
 
-def _tenant_of(db: Strandline, target: Target) -> Tenant:
+def tenant_of(db: Strandline, target: Target) -> Tenant:
+    """Return the tenant that is named; one that holds nothing is refused."""
     tenant = db.tenant(target.tenant)
     if not tenant.workflows():
         raise TenantScopeError(f"the store has no tenant {target.tenant!r}", hint="Name one that holds a workflow.")

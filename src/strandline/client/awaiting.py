@@ -47,6 +47,7 @@ from strandline.model.preview import Preview
 from strandline.model.summary import Manifest
 from strandline.model.transcript import ImportReport
 from strandline.model.view import View
+from strandline.model.witness import Witness, WitnessReport
 from strandline.ports import Clock, Controller, Entropy, Hook
 from strandline.rules.reference_rules import ReferenceRules
 from strandline.transcripts import ExportFormat
@@ -117,6 +118,14 @@ class AsyncStrandline:
     async def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
         """As `Strandline.verify`."""
         return await in_thread(self._db.verify, progress)
+
+    async def witness(self, *, key: bytes | None = None) -> Witness:
+        """As `Strandline.witness`."""
+        return await in_thread(self._db.witness, key=key)
+
+    async def check_witness(self, document: str | bytes | Witness, *, key: bytes | None = None) -> WitnessReport:
+        """As `Strandline.check_witness`."""
+        return await in_thread(self._db.check_witness, document, key=key)
 
     async def sweep(self, limit: int = SWEEP_ROWS, *, per_tenant: int = SWEEP_ROWS_PER_TENANT) -> list[DueKey]:
         """As `Strandline.sweep`."""
@@ -216,6 +225,14 @@ class AsyncTenant(AsyncTenantErasure):
     async def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
         """As `Tenant.verify`."""
         return await in_thread(self._tenant.verify, progress)
+
+    async def witness(self, *, key: bytes | None = None) -> Witness:
+        """As `Tenant.witness`."""
+        return await in_thread(self._tenant.witness, key=key)
+
+    async def check_witness(self, document: str | bytes | Witness, *, key: bytes | None = None) -> WitnessReport:
+        """As `Tenant.check_witness`."""
+        return await in_thread(self._tenant.check_witness, document, key=key)
 
     async def figures(self) -> Figures:
         """As `Tenant.figures`."""

@@ -18,6 +18,7 @@ from strandline.client.recovery_verbs import RecoveryVerbs
 from strandline.client.states import States
 from strandline.client.tenant_erasure import TenantErasure
 from strandline.client.verbs import basis_of
+from strandline.client.witness_verbs import Witnessed, WitnessVerbs
 from strandline.codec import keyed_hex
 from strandline.engine import append as append_verb
 from strandline.engine.checkpoint import checkpoint
@@ -85,7 +86,7 @@ def open(
     return Strandline(store, counter=counter, hooks=hooks, references=references, clock=machine, entropy=entropy)
 
 
-class Strandline(BackgroundVerbs):
+class Strandline(BackgroundVerbs, WitnessVerbs):
     """An open store. It is a context manager; its methods may be called from any thread."""
 
     def __init__(
@@ -126,8 +127,11 @@ class Strandline(BackgroundVerbs):
         return self._verify(self.store.scopes(), progress)
 
     def _verify(self, scopes: list[Scope], progress: VerifyProgress | None) -> VerifyReport:
-        probe = scopes[0] if scopes else Scope(tenant="-", workflow="-")
-        return verify(self._environment(probe), scopes, progress)
+        return verify(self._environment(_any_of(scopes)), scopes, progress)
+
+    def _witnessed(self) -> Witnessed:
+        scopes = self.store.scopes()
+        return self._environment(_any_of(scopes)), scopes, None
 
     def backup(self, path: str | os.PathLike[str], progress: MoveProgress | None = None) -> BackupReport:
         """Copy the store as it is now into a new SQLite file, while it is written to (C6).
@@ -162,7 +166,7 @@ class Strandline(BackgroundVerbs):
         )
 
 
-class Tenant(TenantErasure):
+class Tenant(TenantErasure, WitnessVerbs):
     """One tenant of a store."""
 
     def __init__(self, db: Strandline, name: str) -> None:
@@ -233,6 +237,10 @@ class Tenant(TenantErasure):
     def verify(self, progress: VerifyProgress | None = None) -> VerifyReport:
         """Prove the tenant's workflows, and the storage engine's own structures (C5)."""
         return self._db._verify(self._db.store.scopes(self.name), progress)
+
+    def _witnessed(self) -> Witnessed:
+        scopes = self._db.store.scopes(self.name)
+        return self._db._environment(_any_of(scopes)), scopes, self.name
 
     def figures(self) -> Figures:
         """Return the tenant's own counts and ages, out of the store's rows (C27, I21)."""
@@ -457,6 +465,11 @@ class Workflow(MemoryVerbs, RecoveryVerbs, ActionVerbs, ErasureVerbs, ForeignVer
         """Prove this workflow (C5). A narrow view is told whether it is whole, and `main` what is wrong."""
         report = verify(self._env, [self._env.scope], progress)
         return report if self._view == DEFAULT_VIEW else told_narrowly(report)
+
+
+def _any_of(scopes: Sequence[Scope]) -> Scope:
+    """Return a workflow under whose name a verb on several tells the hooks."""
+    return scopes[0] if scopes else Scope(tenant="-", workflow="-")
 
 
 def _transcript(

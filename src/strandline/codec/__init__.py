@@ -27,6 +27,7 @@ from strandline.codec.digests import (
     record_digest,
     row_digest,
     source_digest,
+    store_digest,
     text_digest,
 )
 from strandline.codec.packing import PLAIN, compress, decompress, fold, unfold
@@ -45,6 +46,7 @@ from strandline.codec.records import (
     stored_digest,
 )
 from strandline.codec.values import decode_json, encode_json, encode_text, leaf_text, pack, show, storable, unpack
+from strandline.codec.witnesses import make_witness, read_witnesses
 
 __all__ = [
     "DIGEST_BYTES",
@@ -77,6 +79,7 @@ __all__ = [
     "keyed_hex",
     "keyed_number",
     "leaf_text",
+    "make_witness",
     "new_text",
     "open_event",
     "origin_text",
@@ -84,6 +87,7 @@ __all__ = [
     "part_text",
     "read_body",
     "read_origin",
+    "read_witnesses",
     "record_digest",
     "reference_source",
     "row_digest",
@@ -92,6 +96,7 @@ __all__ = [
     "source_digest",
     "spoken_text",
     "storable",
+    "store_digest",
     "stored_digest",
     "text_digest",
     "unfold",

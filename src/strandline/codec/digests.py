@@ -73,6 +73,16 @@ def record_digest(record: object) -> bytes:
     return _hash(b"sl.record", (pack(record),))
 
 
+def store_digest(key: bytes, tenant: str | None) -> bytes:
+    """Return what names a store outside of it; for each tenant another name: two have nothing in common (I21)."""
+    return _hash(b"sl.store", () if tenant is None else (tenant.encode(),), key=key)
+
+
+def witness_digest(witnessed: object) -> bytes:
+    """Return the digest of what a witness says of a store."""
+    return _hash(b"sl.witness", (pack(witnessed),))
+
+
 def draft_digest(key: bytes, drafts: Sequence[object]) -> bytes:
     """Return the keyed digest of drafts: it outlives them, and nothing of what an erasure took can be guessed (C31)."""
     return _hash(b"sl.draft", (pack(tuple(drafts)),), key=key)
