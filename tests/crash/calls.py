@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -75,7 +75,7 @@ class Write:
 
     file: str  # below the folder; "." is the folder itself
     offset: int
-    data: bytes
+    data: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
