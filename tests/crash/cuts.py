@@ -13,8 +13,8 @@ OutcomeUnknownError. Checked after each:
   it answers: then answer and memory are those of one undisturbed call: nothing twice, nothing lost; what is done
   outside was done once; and `verify` finds nothing.
 
-Unit i has the seed S+i. The ways to call a verb take turns, each in an order of its own over all its (commit, cut) and
-(journey, cut): so its whole table is walked through, and any unit is repeated alone by its seed.
+Unit i has the seed S+i. The ways to call a verb take turns of BLOCK units, each in an order of its own over all its
+(commit, cut) and (journey, cut): so its whole table is walked through, and any unit is repeated alone by its seed.
 
 The server is started for this, in memory, and keeps what it acknowledged when it is killed, not when the machine dies.
 The last line is one JSON object. Exit code 0: no violation; 1: violations; 2: it could not run.
@@ -74,6 +74,7 @@ JOURNEY_CUTS: Final = (
     Cut("the answer is lost", sends="all", waits=True, resets=True),
     Cut("nobody answers any more", sends="nothing", resets=True, then="gone"),
 )
+BLOCK: Final = 50  # units of one verb in a row: what it is called on takes a second to prepare
 CALLS_MAX: Final = 4  # of a verb, until it answers
 HUNG_S: Final = 60.0  # a call that takes longer waits for ever
 CHUNK_EVENTS: Final = 8  # of the index of words: a small log has several
@@ -298,11 +299,12 @@ class Trial:
 
     def draw(self, seed: int) -> tuple[Scene, Cell]:
         """Return what the unit of this seed is."""
-        turn, place = divmod(seed, len(self._verbs))
+        block, within = divmod(seed, BLOCK)
+        turn, place = divmod(block, len(self._verbs))
         order = list(self._verbs)
         random.Random(f"verbs {turn}").shuffle(order)
         scene = self.scene(order[place])
-        passed, number = divmod(turn, len(scene.cells))
+        passed, number = divmod(turn * BLOCK + within, len(scene.cells))
         cells = list(scene.cells)
         random.Random(f"{scene.verb.name} {passed}").shuffle(cells)
         return scene, cells[number]
@@ -442,7 +444,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Cut the connection to PostgreSQL where it hurts.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--json", action="store_true", help="nothing but the last line")
+    parser.add_argument("--json", action="store_true", help="changes nothing: the last line is one")
     options = parser.parse_args(arguments)
     if sys.platform != "linux":
         sys.stderr.write("it needs Linux: the server's programs come in a wheel for it\n")
@@ -453,7 +455,7 @@ def main(arguments: list[str] | None = None) -> int:
         with Trial() as trial:
             for counts in cut(trial, options.seed, options.count):
                 sys.stderr.write(f"\r{counts.count} cuts, {counts.violations} violations")
-                while counts.stories and not options.json:
+                while counts.stories:
                     sys.stdout.write(f"{counts.stories.pop(0)}\n")
                     sys.stdout.flush()
     except ServerError as error:
