@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from strandline.ports import Clock
-from strandline.stores.postgres.wire import Connection
+from strandline.stores.postgres.wire import Statement, Wire
 
 _SECOND_US = 1_000_000
-_ASK = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+_ASK = Statement("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
 
 
 class ServerClock:
@@ -19,12 +19,11 @@ class ServerClock:
         self._own = own
         self._ahead_us: int | None = None  # of this process's monotonic clock
 
-    def ask(self, connection: Connection) -> None:
+    def ask(self, wire: Wire) -> None:
         """Ask the server."""
         before_s = self._own.monotonic_s()
-        row = connection.execute(_ASK).fetchone()
-        assert row is not None
-        self._ahead_us = int(row[0]) - int((before_s + self._own.monotonic_s()) / 2 * _SECOND_US)
+        now_us = wire.ask([(_ASK, {})]).rows[0][0]
+        self._ahead_us = int(now_us) - int((before_s + self._own.monotonic_s()) / 2 * _SECOND_US)
 
     def now_us(self) -> int:
         """Return the server's time; before it was asked, that of the machine."""

@@ -113,7 +113,7 @@ class Pool:
     def _new_one(self) -> Link:
         wire = Wire(connect(self._place), prepare=self._place.prepare, answer_timeout_s=self._place.answer_timeout_s)
         try:
-            self._clock.ask(wire.connection)
+            self._clock.ask(wire)
         except BaseException:
             wire.connection.close()
             raise
