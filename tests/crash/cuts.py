@@ -14,7 +14,8 @@ OutcomeUnknownError. Checked after each:
   outside was done once; and `verify` finds nothing.
 
 Unit i has the seed S+i. The ways to call a verb take turns of BLOCK units, each in an order of its own over all its
-(commit, cut) and (journey, cut): so its whole table is walked through, and any unit is repeated alone by its seed.
+(commit, cut) and, every fifth unit, (journey, cut): so its whole table is walked through. Any unit is repeated alone by
+its seed.
 
 The server is started for this, in memory, and keeps what it acknowledged when it is killed, not when the machine dies.
 The last line is one JSON object. Exit code 0: no violation; 1: violations; 2: it could not run.
@@ -75,6 +76,7 @@ JOURNEY_CUTS: Final = (
     Cut("nobody answers any more", sends="nothing", resets=True, then="gone"),
 )
 BLOCK: Final = 50  # units of one verb in a row: what it is called on takes a second to prepare
+JOURNEY_EVERY: Final = 5  # the share of units that cut another journey than a commit
 CALLS_MAX: Final = 4  # of a verb, until it answers
 HUNG_S: Final = 60.0  # a call that takes longer waits for ever
 CHUNK_EVENTS: Final = 8  # of the index of words: a small log has several
@@ -304,8 +306,11 @@ class Trial:
         order = list(self._verbs)
         random.Random(f"verbs {turn}").shuffle(order)
         scene = self.scene(order[place])
-        passed, number = divmod(turn * BLOCK + within, len(scene.cells))
-        cells = list(scene.cells)
+        journeys, commits = divmod(turn * BLOCK + within, JOURNEY_EVERY)  # that were cut before, since the last journey
+        at_commit = commits < JOURNEY_EVERY - 1
+        cells = [cell for cell in scene.cells if cell.at_commit is at_commit]
+        before = journeys * (JOURNEY_EVERY - 1) + commits if at_commit else journeys
+        passed, number = divmod(before, len(cells))
         random.Random(f"{scene.verb.name} {passed}").shuffle(cells)
         return scene, cells[number]
 
@@ -360,6 +365,7 @@ class Trial:
         watchdog.cancel()
         if number == 0:
             unit.met["cuts"] += proxy.struck
+            unit.met["commits cut"] += proxy.struck and unit.cell.at_commit
             unit.met["landed"] += proxy.landed is True
         name = "answered" if error is None else type(error).__name__
         unit.met[name if number == 0 else f"again {name}"] += 1
