@@ -14,6 +14,11 @@ It needs pytest. Subclass it in a test module, and say how your store is opened:
 `open_store` gives a callable that opens the store of this test. For a durable store each call opens the same data, and
 the callable can be pickled: races and crashes are tried with processes of their own. For any other store each call
 gives a new, empty store.
+
+`SummarizerConformance` is the same for summarizers: its fixture `make_summarizer` gives a callable that makes yours,
+and `failing_summarizer`, which may be left out, one whose model is in trouble.
+
+`python -m strandline.testing.conformance` runs either without a test module, and says what is kept and what is missing.
 """
 
 import pytest
@@ -43,6 +48,7 @@ pytest.register_assert_rewrite(
             "stage",
             "states",
             "summaries",
+            "summarizers",
             "transactions",
             "values",
             "views",
@@ -67,11 +73,19 @@ from strandline.testing.conformance.register import RegisterLaws  # noqa: E402
 from strandline.testing.conformance.search import SearchLaws  # noqa: E402
 from strandline.testing.conformance.states import StateLaws  # noqa: E402
 from strandline.testing.conformance.summaries import SummaryLaws  # noqa: E402
+from strandline.testing.conformance.summarizers import (  # noqa: E402
+    CompactionLaws,
+    DeterminismLaws,
+    DraftLaws,
+    ErrorLaws,
+    IdentityLaws,
+    Trouble,
+)
 from strandline.testing.conformance.transactions import TransactionLaws  # noqa: E402
 from strandline.testing.conformance.values import ValueLaws  # noqa: E402
 from strandline.testing.conformance.views import ViewLaws  # noqa: E402
 
-__all__ = ["StoreConformance"]
+__all__ = ["StoreConformance", "SummarizerConformance", "Trouble"]
 
 
 class StoreConformance(
@@ -97,3 +111,7 @@ class StoreConformance(
     DurabilityLaws,
 ):
     """All laws of a store. Subclass it under a name that begins with `Test`."""
+
+
+class SummarizerConformance(IdentityLaws, DraftLaws, DeterminismLaws, CompactionLaws, ErrorLaws):
+    """All laws of a summarizer. Subclass it under a name that begins with `Test`."""
