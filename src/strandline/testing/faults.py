@@ -38,7 +38,10 @@ from strandline.testing.fault_points import (
     Write,
     check_point,
     kind_of,
+    points,
 )
+
+__all__ = ["Armed", "CrashError", "Fault", "FaultyStore", "armed", "crash_at", "fault_at", "kill_at", "points"]
 
 CROSSED_MAX: Final = 10_000  # of the names that a test is told of
 
@@ -90,6 +93,12 @@ _lock = threading.Lock()
 _stores: weakref.WeakSet[FaultyStore] = weakref.WeakSet()
 
 
+def armed() -> list[str]:
+    """Return the points at which a fault waits now."""
+    with _lock:
+        return [waiting.point for waiting in _armed]
+
+
 @contextmanager
 def fault_at(point: str, fault: Fault | str, *, nth: int = 1, seconds: float = 1.0) -> Iterator[Armed]:
     """Let a fault happen once, when a point is crossed for the `nth` time within the block.
@@ -108,7 +117,7 @@ def fault_at(point: str, fault: Fault | str, *, nth: int = 1, seconds: float = 1
     if fault not in list(Fault) or fault not in _AT[moment] or not isinstance(nth, int) or nth < 1:
         allowed = ", ".join(_AT[moment])
         raise InvalidInputError(f"at {point!r} one of {allowed} may happen, at the first time or later; not {fault!r}")
-    armed = Armed(point, Fault(fault), nth, seconds)
+    waiting = Armed(point, Fault(fault), nth, seconds)
 
     def open_watched(
         url: str | os.PathLike[str], *, create: bool, durability: str, clock: Clock, entropy: Entropy
@@ -118,14 +127,16 @@ def fault_at(point: str, fault: Fault | str, *, nth: int = 1, seconds: float = 1
 
     with mock.patch.object(blocking, "open_store", open_watched):
         with _lock:
-            _armed.append(armed)
+            _armed.append(waiting)
         try:
-            yield armed
+            yield waiting
         finally:
             with _lock:
-                _armed.remove(armed)
-    if not armed.met:
-        crossed = ", ".join(dict.fromkeys(armed.crossed)) or "none: is its store a FaultyStore, or opened in the block?"
+                _armed.remove(waiting)
+    if not waiting.met:
+        crossed = (
+            ", ".join(dict.fromkeys(waiting.crossed)) or "none: is its store a FaultyStore, or opened in the block?"
+        )
         raise AssertionError(f"{point!r} was not crossed {nth} times; crossed were: {crossed}")
 
 
@@ -136,20 +147,20 @@ def crash_at(point: str, *, nth: int = 1) -> Iterator[Armed]:
     All watched stores of this process are dead from then on: whatever still holds one is refused. Open them anew, or
     take `FaultyStore.restarted`.
     """
-    armed = None
+    waiting = None
     try:
-        with fault_at(point, Fault.CRASH, nth=nth) as armed:
-            yield armed
+        with fault_at(point, Fault.CRASH, nth=nth) as waiting:
+            yield waiting
     except CrashError:
-        if armed is None or not armed.met:
+        if waiting is None or not waiting.met:
             raise
 
 
 @contextmanager
 def kill_at(point: str, *, nth: int = 1) -> Iterator[Armed]:
     """Kill this process by SIGKILL at a point, as `fault_at`; for a process that a test has started."""
-    with fault_at(point, Fault.KILL, nth=nth) as armed:
-        yield armed
+    with fault_at(point, Fault.KILL, nth=nth) as waiting:
+        yield waiting
 
 
 class FaultyStore:
@@ -210,26 +221,26 @@ class FaultyStore:
         """Let happen what waits at a point."""
         self._check_alive()
         with _lock:
-            now = [armed for armed in list(_armed) if armed.takes(point)]
-        for armed in now:
-            self._fail(armed)
+            now = [waiting for waiting in _armed if waiting.takes(point)]
+        for waiting in now:
+            self._fail(waiting)
 
-    def _fail(self, armed: Armed) -> None:
-        where = f"played at {armed.point!r}"
-        if armed.fault is Fault.KILL:
+    def _fail(self, waiting: Armed) -> None:
+        where = f"played at {waiting.point!r}"
+        if waiting.fault is Fault.KILL:
             os.kill(os.getpid(), signal.SIGKILL)
-        if armed.fault is Fault.CRASH:
+        if waiting.fault is Fault.CRASH:
             with _lock:
                 for store in _stores:
                     store._dead = True
             raise CrashError(f"the process died, {where}")
-        if armed.fault is Fault.LOST_ANSWER:
+        if waiting.fault is Fault.LOST_ANSWER:
             raise OutcomeUnknownError(f"the connection was lost, {where}")
-        if armed.fault is Fault.UNAVAILABLE:
+        if waiting.fault is Fault.UNAVAILABLE:
             raise StoreUnavailableError(f"the store does not answer, {where}")
-        if armed.fault is Fault.FULL:
+        if waiting.fault is Fault.FULL:
             raise StoreUnavailableError(f"no space is left on the device, {where}")
-        self._clock.sleep_s(armed.seconds)
+        self._clock.sleep_s(waiting.seconds)
 
     def _check_alive(self) -> None:
         if self._dead:
