@@ -32,6 +32,7 @@ from strandline.model.event import EventKind
 from strandline.model.ids import Scope
 from strandline.testing import SeededEntropy, VirtualClock
 from strandline.testing.fakes import START_US
+from strandline.testing.protocol import conforms
 from tests.model.model import Checkpoint, Content, Event, Workflow, World
 from tests.unit.test_engine_stage import WHOLE, quiet
 
@@ -518,8 +519,10 @@ class Lifecycle(RuleBasedStateMachine):
     def teardown(self) -> None:
         if self.model.revision:
             for name in self.models:
-                report = self.db.tenant(self.tenant).workflow(name).verify()
+                workflow = self.db.tenant(self.tenant).workflow(name)
+                report, refused = workflow.verify(), conforms(workflow)
                 assert report.ok, report.problems
+                assert refused is None, refused
         if self.flight is not None:
             self.flight[0].close()
         self.close()

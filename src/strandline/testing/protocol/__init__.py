@@ -5,3 +5,9 @@
 
 `python -m strandline.testing.protocol --count 1000000` searches from the command line.
 """
+
+from strandline.testing.protocol.conforming import Refusal, conform, conforms
+from strandline.testing.protocol.search import search
+from strandline.testing.protocol.traces import steps_of
+
+__all__ = ["Refusal", "conform", "conforms", "search", "steps_of"]

@@ -1,12 +1,12 @@
 """The laws, as far as the model can say them (SPEC §3): looked at in every world, and at every step that leads to one.
 
-They are written from what really happened (which summary a state was made from, when its context was read), and ask none
-of the numbers by which the rules decide: a law that repeated its rule would hold however wrong the rule is.
+They are written from what really happened (which summary a state was made from, when its context was read), and ask
+none of the numbers by which the rules decide: a law that repeated its rule would hold however wrong the rule is.
 """
 
 from __future__ import annotations
 
-from strandline.testing.protocol.memory import ACTIVATED, Checkpoint, Memory, through
+from strandline.testing.protocol.memory import ACTIVATED, Checkpoint, Memory, View, through
 from strandline.testing.protocol.rules import blocking, find, is_missing, may_stand
 from strandline.testing.protocol.steps import Activate, Keep, Recover
 from strandline.testing.protocol.world import READ, READ_TAIL, TOLD_FAILED, TOLD_LANDED, Context, Happening, World
@@ -15,10 +15,9 @@ from strandline.testing.protocol.world import READ, READ_TAIL, TOLD_FAILED, TOLD
 def broken_law(before: World, happening: Happening, after: World) -> str:
     """Return which law a step broke, in a sentence; "": none."""
     old, new = before.memory, after.memory
-    if new is not old:
-        broken = _of_state(old, new)
-        if broken:
-            return broken
+    broken = broken_state(old, new) if new is not old else ""
+    if broken:
+        return broken
     what = happening.what
     if isinstance(what, Activate) and new is not old and len(new.moves) > len(old.moves):
         return _of_activation(old, what)
@@ -34,31 +33,36 @@ def broken_law(before: World, happening: Happening, after: World) -> str:
     return ""
 
 
-def _of_state(old: Memory, new: Memory) -> str:
+def broken_state(old: Memory, new: Memory) -> str:
+    """Return which law a memory breaks that came from another, in a sentence; "": none."""
     if new.revision < old.revision or new.lineage < old.lineage:
         return "I1: a committed event or entry disappeared"
     if new.live & ~through(new.revision):
         return "I1: an event stands behind the revision"
-    for number, view in enumerate(new.views):
-        if view is old.views[number]:
-            continue
-        summary = new.summaries[view.summary]
-        if summary is None or not summary.complete:
-            return f"I5: half a summary is active as generation {view.generation}"
-        if view.generation <= old.views[number].generation and len(new.moves) > len(old.moves):
-            return f"I13: generation {view.generation} is used twice"
-        if view.summary in new.bad:
-            return f"C17: summary {view.summary}, which a revert left as bad, is active again"
-        if not may_stand(new, summary.watermark):
-            return f"I8: a watermark of {summary.watermark} covers an open call, or parts one from its result"
-    if new.live != old.live or new.views != old.views:
-        for view in new.views:
-            summary = new.summaries[view.summary]
-            if summary is not None and summary.covers != new.live & through(summary.watermark):
-                return (
-                    f"I7: the summary of generation {view.generation} covers {_named(summary.covers)}, and the live "
-                    f"events through its watermark are {_named(new.live & through(summary.watermark))}"
-                )
+    for move in new.moves[len(old.moves) :]:
+        if any(one.view == move.view and one.generation == move.generation for one in old.moves) or not move.generation:
+            return f"I13: generation {move.generation} is used twice"
+    for view in new.views:
+        broken = _of_pointer(new, view)
+        if broken:
+            return broken
+    return ""
+
+
+def _of_pointer(memory: Memory, view: View) -> str:
+    summary = memory.summaries[view.summary]
+    if summary is None or not summary.complete:
+        return f"I5: half a summary is active as generation {view.generation}"
+    if view.summary in memory.bad:
+        return f"C17: summary {view.summary}, which a revert left as bad, is active again"
+    if not may_stand(memory, summary.watermark):
+        return f"I8: a watermark of {summary.watermark} covers an open call, or parts one from its result"
+    live = memory.live & through(summary.watermark)
+    if summary.covers != live:
+        return (
+            f"I7: the summary of generation {view.generation} covers {_named(summary.covers)}, and the live events "
+            f"through its watermark are {_named(live)}"
+        )
     return ""
 
 

@@ -14,6 +14,7 @@ VALIDATED: Final = "validated"
 ACTIVATED: Final = "activated"
 FENCED: Final = "fenced"  # taken over, or voided by a rewind
 FAILED: Final = "failed"
+NOT_TOLD: Final = -1  # by the records of a store
 
 
 class Summary(NamedTuple):
@@ -122,6 +123,7 @@ class Memory(NamedTuple):
     calls: tuple[tuple[int, int], ...] = ()  # (call, its result or 0)
     pins: tuple[tuple[int, int], ...] = ()  # (event whose reference is pinned, event that pins it)
     passed: tuple[int, ...] = ()  # checkpoints that an answer said to pass over
+    erased: tuple[int, ...] = ()  # summaries that an erasure took away, sooner or later
 
 
 def through(seq: int) -> int:

@@ -13,6 +13,7 @@ from strandline.testing.protocol.memory import (
     ACTIVATED,
     FAILED,
     FENCED,
+    NOT_TOLD,
     RUNNING,
     VALIDATED,
     Attempt,
@@ -113,8 +114,13 @@ def _claim(memory: Memory, step: Claim, guards: Guards) -> Memory | str:
         return f"case {case.name} is open on summary {view.summary}, which is not compacted again (I11)"
     if guards.base_at_claim and (view.generation, view.summary) != (plan.generation, plan.base):
         return f"it was planned on generation {plan.generation}, and the view is at {view.generation} (I6)"
-    if not watermark_of(memory, plan.base) <= plan.watermark <= plan.revision <= memory.revision:
+    base_watermark = watermark_of(memory, plan.base)
+    if not base_watermark <= plan.watermark <= plan.revision <= memory.revision:
         return f"a watermark of {plan.watermark} was planned at revision {plan.revision} of {memory.revision} (I8)"
+    if plan.covers == NOT_TOLD:
+        base = memory.summaries[plan.base]
+        covers = base.covers if base is not None else 0
+        plan = plan._replace(covers=covers | memory.live & through(plan.watermark) & ~through(base_watermark))
     fence = step.fence or view.fence + 1
     if fence <= view.fence:
         return f"fencing token {fence} was claimed, and {view.fence} was handed out before (I6)"
@@ -234,7 +240,9 @@ def choose(memory: Memory, name: int, reader: int, guards: Guards = ALL_ON) -> C
     rewind went back to, if that was the last move of its view (I17).
     """
     window = memory.views[reader]
-    over = max(memory.passed, default=0)
+    over = max(
+        (made.stamp for made in memory.checkpoints if made.name == name and made.stamp in memory.passed), default=0
+    )
     best: Checkpoint | None = None
     for made in memory.checkpoints:
         if made.name != name or (window.narrow and (made.view != reader or made.stamp < window.defined_at)):
@@ -353,12 +361,13 @@ def _rewind(memory: Memory, step: Rewind, guards: Guards) -> Memory | str:
     )
     for number in range(len(memory.views)):
         is_basis = named is not None and (named.view == number if not named.free else number == 0)
-        wanted = named.summary if named is not None and named.view == number and not named.free else None
+        wanted = named.summary if named is not None and named.view == number and not named.free else NOT_TOLD
+        told = step.targets[number] if step.targets else NOT_TOLD
         memory = _move(
             memory,
             number,
             "rewind",
-            _behind(memory, number, to, wanted) if guards.rewind_moves else memory.views[number].summary,
+            _behind(memory, number, to, wanted, told) if guards.rewind_moves else memory.views[number].summary,
             guards,
             restored=step.checkpoint if is_basis else 0,
         )
@@ -368,11 +377,15 @@ def _rewind(memory: Memory, step: Rewind, guards: Guards) -> Memory | str:
     return memory
 
 
-def _behind(memory: Memory, view: int, to: int, wanted: int | None) -> int:
-    """Return the newest summary on a view's chain that covers nothing behind an event; or the one that is wanted."""
-    if wanted is not None:
+def _behind(memory: Memory, view: int, to: int, wanted: int, told: int) -> int:
+    """Return the newest summary on a view's chain that covers nothing behind an event; or the one that is wanted.
+
+    One that was erased is passed over. Of a trace it is not known when that was: there the store's word counts.
+    """
+    if wanted != NOT_TOLD:
         return wanted
-    return next(one for one in bases_of(memory, memory.views[view].summary) if watermark_of(memory, one) <= to)
+    fit = (one for one in bases_of(memory, memory.views[view].summary) if watermark_of(memory, one) <= to)
+    return next(one for one in fit if one == told or one not in memory.erased)
 
 
 def _replace(memory: Memory, step: Replace, guards: Guards) -> Memory | str:
@@ -380,17 +393,19 @@ def _replace(memory: Memory, step: Replace, guards: Guards) -> Memory | str:
         memory = _fence_all(memory)
     if step.summary != memory.views[step.view].summary:
         covers = memory.live & through(step.watermark)
-        made = Summary(covers, step.watermark)
+        made = Summary(covers, step.watermark, step.base)
         memory = memory._replace(summaries=placed(memory.summaries, step.summary, made))
     return _move(memory, step.view, "erasure", step.summary, guards)
 
 
 def _define(memory: Memory, step: Define, guards: Guards) -> Memory | str:
-    view = memory.views[step.view]
-    if step.generation == 0 and view.moved_at == 0:
+    if step.generation == 0:
         lineage = memory.lineage + 1
-        made = view._replace(moved_at=lineage, narrow=True, defined_at=lineage)
-        return memory._replace(lineage=lineage, views=_with(memory.views, step.view, made))
+        made = View(moved_at=lineage, narrow=True, defined_at=lineage)
+        if step.view != len(memory.views):
+            return "the view is there already (I13)"
+        return memory._replace(lineage=lineage, views=(*memory.views, made))
+    view = memory.views[step.view]
     freed = view._replace(fence=view.fence + 1, holder=0, leased=False, narrow=True, defined_at=memory.lineage + 1)
     memory = memory._replace(views=_with(memory.views, step.view, freed))
     return _move(memory, step.view, "define", 0, guards)
@@ -423,8 +438,10 @@ def _asked(memory: Memory, case: Case) -> Memory:
 
 def _answer(memory: Memory, step: Answer, _: Guards) -> Memory | str:
     case = next((one for one in memory.cases if one.name == step.case), None)
+    if case is None:
+        return f"case {step.case} is not open: it was never opened, or the first answer won (I11)"
     memory = memory._replace(cases=tuple(one for one in memory.cases if one.name != step.case))
-    if step.pins and case is not None:
+    if step.pins:
         seq = memory.revision + 1
         pins = (*memory.pins, (case.missing, seq))
         memory = memory._replace(revision=seq, live=memory.live | 1 << seq, pins=pins)

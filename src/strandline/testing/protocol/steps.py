@@ -107,6 +107,7 @@ class Rewind(NamedTuple):
     to: int
     checkpoint: int = 0
     restated: int = 0  # events stated again on the new branch
+    targets: tuple[int, ...] = ()  # the summaries that a store says it went back to, by view
 
 
 class Replace(NamedTuple):
@@ -115,6 +116,7 @@ class Replace(NamedTuple):
     view: int
     summary: int
     watermark: int
+    base: int
     is_first: bool
 
 

@@ -4,9 +4,9 @@ A process holds what a real one has in its memory between two transactions: a pl
 that it read. It dies at any moment and is idle again; the store stays as it is. Whatever is one transaction, and needs
 nothing remembered (append, recover, revert, rewind, a case and its answer), is done by anybody at any moment.
 
-Processes are kept sorted. That is the only symmetry reduction, and it is sound: no rule and no law asks which process it
-is, so two worlds that differ in the order of their processes have the same futures but for that order. What an attempt
-left that is over, and that no process holds, is dropped: no rule reads it again.
+Processes are kept sorted. That is the only symmetry reduction, and it is sound: no rule and no law asks which process
+it is, so two worlds that differ in the order of their processes have the same futures but for that order. What an
+attempt left that is over, and that no process holds, is dropped: no rule reads it again.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def first_world(bounds: Bounds) -> World:
 def successors(world: World, bounds: Bounds, guards: Guards = ALL_ON) -> Iterator[Next]:
     """Yield all that may happen next, each with the world that it leads to."""
     memory, processes = world
-    for step in _anybody(memory, bounds, guards):
+    for step in _anybody(memory, bounds):
         after = apply(memory, step, guards)
         if not isinstance(after, str):
             yield Happening(None, step), _world(after, processes, guards)
@@ -149,7 +149,7 @@ def _matters(memory: Memory, attempt: Attempt, held: set[tuple[int, int]], guard
 # ---------------------------------------------------------------------------------------------- anybody
 
 
-def _anybody(memory: Memory, bounds: Bounds, guards: Guards) -> Iterator[Step]:
+def _anybody(memory: Memory, bounds: Bounds) -> Iterator[Step]:
     revision = memory.revision
     if revision < bounds.events:
         yield Append(revision + 1)
