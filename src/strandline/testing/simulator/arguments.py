@@ -5,7 +5,6 @@ from __future__ import annotations
 from strandline.model import constructors as make
 from strandline.model.event import NewEvent
 
-REFS = 6  # different references in a log, about
 SUBJECTS = ("release", "deploy")
 ISSUES = ("scope", "leak")
 KEYS = 7  # different batches that anybody appends
@@ -17,6 +16,11 @@ VIEW_AUDIENCES = ("press", "legal")
 def said(number: int) -> str:
     """Return the text of a message, with references of its own."""
     return f"Step {number} wrote bucket-{number:04x} from /srv/out/{number:04x}/report.json."
+
+
+def paths_of(number: int) -> list[str]:
+    """Return more references than a summary has room for."""
+    return [f"/srv/all/{number:04x}/{part}/report-{number}-{part}.json" for part in range(6)]
 
 
 def spoken(number: int, *, key: str | None = None, audience: str | None = None) -> NewEvent:

@@ -304,6 +304,10 @@ class Checker:
         """Return the commit that made an event; 0: it was there at the beginning."""
         return self._known[scope].commit_of.get(seq, 0)
 
+    def recorded(self, scope: Scope, lineage_seq: int) -> bool:
+        """Tell whether the lineage holds an entry."""
+        return lineage_seq <= len(self._known[scope].lineage)
+
     def touched(self) -> list[Scope]:
         """Return the workflows that were written to."""
         begun = self._begun

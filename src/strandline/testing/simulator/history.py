@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from strandline.model.ids import Scope
 from strandline.testing.simulator.schedule import Step
@@ -11,6 +11,9 @@ from strandline.testing.simulator.schedule import Step
 if TYPE_CHECKING:
     from strandline.testing.simulator.checker import Change, Checker
     from strandline.testing.simulator.verbs import Answer
+
+
+_IDEMPOTENT: Final = frozenset({"reconcile"})  # the same answer again tells what the first one recorded
 
 
 class BrokenInvariantError(Exception):
@@ -57,7 +60,8 @@ def check_history(ops: list[Op], checker: Checker) -> None:
         scope = Scope(tenant=op.step.tenant, workflow=op.step.workflow)
         if answer.lineage_seq is not None:
             made = [seq for change in op.made if change.scope == scope for seq in change.lineage]
-            if answer.lineage_seq not in made:
+            repeats = op.step.verb in _IDEMPOTENT and checker.recorded(scope, answer.lineage_seq)
+            if answer.lineage_seq not in made and not repeats:
                 raise BrokenInvariantError(
                     "I13", f"{op.step.verb} told of lineage {answer.lineage_seq}, and recorded {made}"
                 )

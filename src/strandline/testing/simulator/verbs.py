@@ -18,7 +18,7 @@ from strandline.model.event import Basis
 from strandline.model.ids import Scope
 from strandline.model.needs import approved
 from strandline.model.outcome import CompactionResult
-from strandline.testing.simulator.arguments import SUBJECTS, VIEW, VIEW_AUDIENCES, batch_of, said
+from strandline.testing.simulator.arguments import SUBJECTS, VIEW, VIEW_AUDIENCES, batch_of, paths_of, said
 from strandline.testing.simulator.faults import Fault, Point
 from strandline.testing.simulator.process import Process, SimulatedSummarizer
 from strandline.testing.simulator.schedule import Step
@@ -150,7 +150,9 @@ def recover(play: Play) -> Answer:
 
 def recover_needs(play: Play) -> Answer:
     """Recover with a need that the summary may have dropped."""
-    return _recover(play, [f"/srv/out/{play.step.argument % 6 + 1:04x}/report.json"])
+    number = play.step.argument % 7 + 1
+    asked = play.process.simulation.schedule.world == "asked"
+    return _recover(play, [paths_of(number)[-1] if asked else f"/srv/out/{number:04x}/report.json"])
 
 
 def _recover(play: Play, needs: list[str]) -> Answer:
