@@ -63,6 +63,33 @@ def beginning(name="t", line=""):
     return {"configurable": {"thread_id": name, "checkpoint_ns": line}}
 
 
+def says_otherwise(messages, at):
+    messages[at].content[0]["text"] = "changed"
+
+
+def is_renamed(messages, at):
+    messages[at].name = None
+
+
+def has_one_more_mark(messages, at):
+    messages[at].additional_kwargs["mark"] = 1
+
+
+def has_a_field_of_its_own(messages, at):
+    messages[at].own = [1]
+
+
+def is_of_another_kind(messages, at):
+    messages[at] = HumanMessage(messages[at].content, id=messages[at].id, name="n")
+
+
+def is_gone(messages, at):
+    del messages[at]
+
+
+CHANGES = [says_otherwise, is_renamed, has_one_more_mark, has_a_field_of_its_own, is_of_another_kind, is_gone]
+
+
 def texts(state):
     return [message.content for message in state["messages"]]
 
@@ -405,6 +432,20 @@ class TestEachValueOnce:
         held = fresh(saver).get(beginning())["channel_values"]["messages"]
         assert held[1].tool_calls[0]["args"] == {"x": [1, 2]}
         assert saver.get(beginning())["channel_values"]["messages"] == held
+
+    @pytest.mark.parametrize("at", [0, 1, 63, 64, 129])
+    @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+    def test_a_change_anywhere_is_seen(self, saver, at, change):
+        messages = [AIMessage([{"type": "text", "text": str(n)}], id=str(n), name="n") for n in range(130)]
+        first = put(saver, beginning(), {"messages": messages})
+        before = saver.get(beginning())
+        change(messages, at)
+        put(saver, first, {"messages": [*messages, HumanMessage("more", id="m")]})
+        held = fresh(saver).get(beginning())["channel_values"]["messages"]
+        assert held == saver.get(beginning())["channel_values"]["messages"]
+        assert [said.model_dump() for said in held[:-1]] == [said.model_dump() for said in messages]
+        assert list(map(type, held[:-1])) == list(map(type, messages))
+        assert fresh(saver).get(first) == before
 
     def test_what_is_taken_out_of_the_middle_is_gone(self, saver):
         messages = [HumanMessage(str(n), id=str(n)) for n in range(40)]

@@ -10,11 +10,12 @@ from __future__ import annotations
 import copy
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache
+from itertools import chain, takewhile
 from operator import attrgetter
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -23,101 +24,146 @@ from strandline import StateValue
 from strandline.integrations.langgraph.values import decode, encode, part
 from strandline.limits import REMEMBERED_PARTS_MAX
 
-_UNCHANGING = frozenset({str, int, float, bool, type(None), bytes})
-_FIELDS = attrgetter("__dict__")
-_EXTRA = attrgetter("model_extra")
+_UNCHANGING: Final = frozenset({str, int, float, bool, type(None), bytes})
+_RUN: Final = 64  # messages that are compared at once
+_SHAPES_MAX: Final = 256  # classes of messages, by which of their fields are set
+_FIELDS: Final = attrgetter("__dict__")
+_EXTRA: Final = attrgetter("__pydantic_extra__")
+_NONE: Final[dict[str, object]] = {}  # instead of each empty one that is held: it is never changed, nor handed out
+_SET: Final = object.__setattr__  # as pydantic makes a model that it does not validate
 
 
 @dataclass(frozen=True, slots=True)
-class HeldMessage:
-    """A message by its fields, of which nobody else has those that can be changed."""
+class Shape:
+    """What many messages have in common."""
 
     kind: type[BaseMessage]
-    fields: dict[str, object]
-    extra: dict[str, object] | None  # fields that its class does not name
-    named: set[str]  # of those that were set
-    copies: tuple[tuple[str, Callable[[], object]], ...]  # what makes those anew that can be changed in place
+    changeable: tuple[str, ...]  # the fields whose values can be changed in place
+    named: frozenset[str]  # the fields that were set
+
+
+_shape: Final = lru_cache(_SHAPES_MAX)(Shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Some messages in a row, by their fields, of which nobody else has those that can be changed.
+
+    What is compared stands in rows: thousands of messages are compared at each step, and what that takes is to reach
+    them, so a run is short enough to be at hand until it is done, and holds as few objects as can be.
+    """
+
+    shapes: tuple[Shape, ...]
+    kinds: tuple[type[BaseMessage], ...]
+    fields: tuple[dict[str, object], ...]
+    extras: tuple[dict[str, object] | None, ...]  # fields that a message's class does not name
 
     @classmethod
-    def of(cls, message: BaseMessage, like: BaseMessage | None = None) -> HeldMessage:
-        """Take a message that nobody else has; with the texts of one that is like it, so that each is there once."""
-        texts = {} if like is None else like.__dict__
-        fields = {
-            name: texts[name] if type(value) is str and texts.get(name) == value else value
-            for name, value in message.__dict__.items()
-        }
-        copies = tuple((name, copier(value)) for name, value in fields.items() if type(value) not in _UNCHANGING)
-        return cls(type(message), fields, message.model_extra, message.model_fields_set, copies)
+    def of(cls, messages: Sequence[BaseMessage], like: Sequence[BaseMessage]) -> Run:
+        """Take messages that nobody else has; a text that stands in one of those that are like them is there once."""
+        fields = tuple(map(_held, map(_FIELDS, messages), map(_FIELDS, like)))
+        extras = tuple(extra or (extra if extra is None else _NONE) for extra in map(_EXTRA, messages))
+        return cls(tuple(map(_shape_of, messages, fields)), tuple(map(type, messages)), fields, extras)
 
-    def made(self) -> BaseMessage:
-        """Make the message anew, by the protocol by which pydantic's models are pickled."""
-        fields = self.fields.copy()
-        for name, copy_of_it in self.copies:
-            fields[name] = copy_of_it()
-        message = self.kind.__new__(self.kind)
-        message.__setstate__(
-            {
-                "__dict__": fields,
-                "__pydantic_extra__": copy.deepcopy(self.extra) if self.extra else {},
-                "__pydantic_fields_set__": self.named.copy(),
-                "__pydantic_private__": None,
-            }
+    def __add__(self, more: Run) -> Run:
+        return Run(
+            self.shapes + more.shapes, self.kinds + more.kinds, self.fields + more.fields, self.extras + more.extras
         )
-        return message
+
+    def part(self, first: int, behind: int) -> Run:
+        """Return the run of those from `first` on, before `behind`."""
+        some = slice(first, behind)
+        return Run(self.shapes[some], self.kinds[some], self.fields[some], self.extras[some])
+
+    def same(self, items: Sequence[object]) -> int:
+        """Return how many items at the beginning are these messages, as they were."""
+        if (
+            tuple(map(type, items)) == self.kinds
+            and _equal(tuple(map(_FIELDS, items)), self.fields)
+            and _equal(tuple(map(_EXTRA, items)), self.extras)
+        ):
+            return len(self.kinds)
+        rows = zip(items, self.kinds, self.fields, self.extras, strict=False)
+        return sum(1 for _ in takewhile(lambda row: _is_same(*row), rows))
+
+    def made(self) -> list[BaseMessage]:
+        """Make the messages anew: they share nothing with the held ones that can be changed."""
+        messages = []
+        for shape, held, extra in zip(self.shapes, self.fields, self.extras, strict=True):
+            fields = held.copy()
+            for name in shape.changeable:
+                fields[name] = fresh(held[name])
+            message = shape.kind.__new__(shape.kind)
+            _SET(message, "__dict__", fields)
+            _SET(message, "__pydantic_extra__", fresh(extra))
+            _SET(message, "__pydantic_fields_set__", set(shape.named))
+            _SET(message, "__pydantic_private__", None)
+            messages.append(message)
+        return messages
 
 
-def copier(value: object) -> Callable[[], object]:
-    """Return what makes a value anew, so that the two share nothing that can be changed."""
-    if (type(value) is list and all(type(item) in _UNCHANGING for item in value)) or (
-        type(value) is dict and all(type(item) in _UNCHANGING for item in value.values())
-    ):
-        return value.copy
-    return partial(copy.deepcopy, value)
+def _is_same(item: object, kind: type[BaseMessage], fields: object, extra: object) -> bool:
+    return type(item) is kind and _equal(_FIELDS(item), fields) and _equal(_EXTRA(item), extra)
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A list of messages; what is compared of them stands in rows, since thousands of them are compared at a time."""
+    """A list of messages in runs, of which all but the last are full: one that grew shares the full ones."""
 
-    messages: tuple[HeldMessage, ...]
-    kinds: tuple[type[BaseMessage], ...]
-    fields: tuple[dict[str, object], ...]
-    extras: tuple[dict[str, object] | None, ...]
+    runs: tuple[Run, ...] = ()
 
-    @classmethod
-    def of(cls, messages: tuple[HeldMessage, ...]) -> History:
-        """Take messages."""
-        return cls(
-            messages,
-            tuple(held.kind for held in messages),
-            tuple(held.fields for held in messages),
-            tuple(held.extra for held in messages),
-        )
+    def __len__(self) -> int:
+        return sum(len(run.kinds) for run in self.runs)
 
-    def __add__(self, messages: Sequence[HeldMessage]) -> History:
-        more = History.of(tuple(messages))
-        return History(
-            self.messages + more.messages,
-            self.kinds + more.kinds,
-            self.fields + more.fields,
-            self.extras + more.extras,
-        )
+    def grown(self, first: int, more: Run) -> History:
+        """Return the list of the first messages of this one, and more behind them."""
+        full, left = divmod(first, _RUN)
+        last = self.runs[full].part(0, left) + more if left else more
+        cut = range(0, len(last.kinds), _RUN)
+        return History(self.runs[:full] + tuple(last.part(at, at + _RUN) for at in cut))
 
-    def first(self, count: int) -> History:
-        """Return the list of the first messages."""
-        if count == len(self.messages):
-            return self
-        return History(self.messages[:count], self.kinds[:count], self.fields[:count], self.extras[:count])
+    def same(self, items: Sequence[object]) -> int:
+        """Return how many items at the beginning of a list are these messages, as they were."""
+        first = 0
+        for run in self.runs:
+            same = run.same(items[first : first + len(run.kinds)])
+            first += same
+            if same < len(run.kinds):
+                break
+        return first
 
-    def same(self, items: Sequence[BaseMessage]) -> int:
-        """Return how many messages at the beginning of a list are these, as they were."""
-        begun = items[: len(self.messages)]
-        rows = (
-            (self.kinds, tuple(map(type, begun))),
-            (self.fields, tuple(map(_FIELDS, begun))),
-            (self.extras, tuple(map(_EXTRA, begun))),
-        )
-        return min(_same(old, new) for old, new in rows)
+    def made(self) -> list[BaseMessage]:
+        """Make the messages anew."""
+        return list(chain.from_iterable(run.made() for run in self.runs))
+
+
+def _shape_of(message: BaseMessage, fields: Mapping[str, object]) -> Shape:
+    changeable = tuple(name for name, value in fields.items() if type(value) not in _UNCHANGING)
+    return _shape(type(message), changeable, frozenset(message.model_fields_set))
+
+
+def _held(fields: Mapping[str, object], like: Mapping[str, object]) -> dict[str, object]:
+    """Return fields with what others hold of the same."""
+    held = dict(fields)
+    for name, value in fields.items():
+        if type(value) is str and type(like.get(name)) is str and like[name] == value:
+            held[name] = like[name]
+        elif type(value) is dict and not value:
+            held[name] = _NONE
+    return held
+
+
+def fresh(value: object) -> object:
+    """Return a value, or make it anew if it can be changed: the two share nothing that can be."""
+    if value is _NONE:
+        return {}
+    if type(value) in _UNCHANGING:
+        return value
+    if type(value) is dict:
+        return {name: fresh(one) for name, one in value.items()}
+    if type(value) is list:
+        return [fresh(one) for one in value]
+    return copy.deepcopy(value)
 
 
 Held = History | StateValue
@@ -135,7 +181,7 @@ class KnownState:
     def weight(self) -> int:
         """Return how many elements it holds."""
         held = self.values.values()
-        return 1 + sum(len(one.messages) if isinstance(one, History) else len(one.parts) for one in held)
+        return 1 + sum(len(one) if isinstance(one, History) else len(one.parts) for one in held)
 
 
 class Remembered:
@@ -182,14 +228,14 @@ def grown(serde: SerializerProtocol, value: object, before: Held | None) -> tupl
 
     What is held of a message is what a reader will get, not what the graph has in hand.
     """
-    if are_messages(value):
-        old = before if isinstance(before, History) else History.of(())
-        same = old.same(value)
-        parts = tuple(part(serde, item) for item in value[same:])
+    old = before if isinstance(before, History) else History()
+    same = old.same(value) if type(value) is list else 0
+    more = value[same:] if type(value) is list else []
+    if are_messages(more) or (same and not more):
+        parts = tuple(part(serde, item) for item in more)
         new = [serde.loads_typed((one.kind, one.data)) for one in parts]
-        if not new or are_messages(new):
-            held = [HeldMessage.of(message, item) for message, item in zip(new, value[same:], strict=True)]
-            return StateValue(parts, many=True, after=same), old.first(same) + held
+        if are_messages(new) or not new:
+            return StateValue(parts, many=True, after=same), old.grown(same, Run.of(new, more))
     whole = encode(serde, value)
     if not (whole.many and isinstance(before, StateValue) and before.many):
         return whole, whole
@@ -220,11 +266,11 @@ def _equal(old: object, new: object) -> bool:
 def read(serde: SerializerProtocol, value: StateValue) -> Held:
     """Return a value that was read as it is held."""
     items = decode(serde, value) if value.many else None
-    return History.of(tuple(map(HeldMessage.of, items))) if are_messages(items) else value
+    return History().grown(0, Run.of(items, items)) if are_messages(items) else value
 
 
 def shown(serde: SerializerProtocol, held: Held) -> object:
     """Return a held value as a graph gets it: its own."""
     if isinstance(held, History):
-        return [message.made() for message in held.messages]
+        return held.made()
     return decode(serde, held)
