@@ -150,6 +150,19 @@ class TestTheSameAnswers:
         assert told[0] == told[1]
         assert delta(fresh(saver)).get_state(thread("t")).values["log"] == told[0][-1]
 
+    def test_delta_channels_of_branches(self, saver):
+        """States of the other branch stand between a state and the one that it was made from."""
+        told = []
+        for one in (InMemorySaver(), saver):
+            graph, answers = delta(one), []
+            branches = [graph.invoke({"log": ["begin"]}, thread("t")) and graph.get_state(thread("t")).config] * 2
+            for number in range(12):
+                at = number % 2
+                answers.append(graph.invoke({"log": [f"u{number}"]}, branches[at])["log"])
+                branches[at] = graph.get_state(thread("t")).config
+            told.append(answers)
+        assert told[0] == told[1]
+
     def test_for_an_event_loop(self, saver):
         async def turns():
             graph = talk(saver)

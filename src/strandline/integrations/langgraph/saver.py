@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -25,7 +24,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from strandline import InvalidInputError, SavedState, StateErasedError, StateValue, StateWrite, Tenant
 from strandline.integrations.langgraph.address import Address, address_of, config_of, thread_of
-from strandline.integrations.langgraph.deltas import history_of, in_order, needed_by
+from strandline.integrations.langgraph.deltas import Ancestry, history_of, in_order, needed_by
 from strandline.integrations.langgraph.gate import Restore, check_restore, pass_gate
 from strandline.integrations.langgraph.opened import Opened, check_tenant
 from strandline.integrations.langgraph.place import basis_of
@@ -213,16 +212,12 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
             CorruptRecordError: as of `get_tuple`.
         """
         address = address_of(config)
-        state, load = self._loads(address)
+        states = self.tenant.workflow(address.thread).states
+        state = states.load(address.state_id, line=address.line, values=False)
         if state is None:
             return {name: {"writes": []} for name in channels}
-        return history_of(state, channels, load, lambda value: decode(self.serde, value))
-
-    def _loads(
-        self, address: Address, *, erased: bool = False
-    ) -> tuple[SavedState | None, Callable[[str], SavedState | None]]:
-        load = partial(self.tenant.workflow(address.thread).states.load, line=address.line, erased=erased)
-        return load(address.state_id), load
+        ancestry = Ancestry(states=states, line=address.line)
+        return history_of(state, channels, ancestry, lambda value: decode(self.serde, value))
 
     def _rest(self, state: SavedState) -> tuple[Checkpoint, CheckpointMetadata]:
         return decode_rest(self.serde, state.meta, f"checkpoint {state.state_id!r}")
@@ -362,13 +357,15 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
 
     def _needed(self, thread: str, line: str) -> Sequence[tuple[str, str]]:
         """Return the newest checkpoint of a namespace and those that its delta channels are read from."""
-        newest, load = self._loads(Address(thread=thread, line=line, state_id=None, seen=None), erased=True)
+        states = self.tenant.workflow(thread).states
+        newest = states.load(line=line, erased=True)
         if newest is None:
             return []
         if not is_checkpoint(newest.meta):  # all of it was erased, or it is none: it needs nothing
             return [(line, newest.state_id)]
         checkpoint, metadata = self._rest(newest)
-        return [(line, state_id) for state_id in (newest.state_id, *needed_by(newest, checkpoint, metadata, load))]
+        needed = needed_by(newest, checkpoint, metadata, Ancestry(states=states, line=line, erased=True))
+        return [(line, state_id) for state_id in (newest.state_id, *needed)]
 
     # ------------------------------------------------------------------------------------------------------ versions
 
