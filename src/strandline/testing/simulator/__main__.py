@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 from strandline.testing.simulator.running import Tally, run_schedules
 
-_CHUNK = 2_000  # schedules that a worker runs before it reports
+_CHUNK = 250  # schedules that a worker runs before it reports
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,10 +29,10 @@ def main(arguments: list[str] | None = None) -> int:
     for part in _parts(asked.seed, asked.count, asked.workers):
         tally.add(part)
         if not asked.json:
+            sys.stdout.writelines(f"{story}\n\n" for story in part.stories)
+            sys.stdout.flush()
             rate = tally.count / max(time.monotonic() - begun, 1e-9)
             sys.stderr.write(f"{tally.count:,} of {asked.count:,} schedules, {rate:,.0f}/s, {tally.violations} broke\n")
-    if not asked.json:
-        sys.stdout.writelines(f"{story}\n\n" for story in tally.stories)
     detail = {"crossings": tally.crossings, "interleavings": len(tally.traces), **dict(sorted(tally.met.items()))}
     seconds = round(time.monotonic() - begun, 3)
     told = {"count": tally.count, "violations": tally.violations, "seconds": seconds, "detail": detail}

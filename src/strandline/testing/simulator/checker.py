@@ -15,8 +15,8 @@ from strandline.model.action import PermitState
 from strandline.model.case import CaseState
 from strandline.model.context import PartKind, Rung
 from strandline.model.effect import Effect, EffectState
-from strandline.model.event import EventKind, StoredEvent
-from strandline.model.ids import Scope
+from strandline.model.event import Basis, EventKind, StoredEvent
+from strandline.model.ids import DEFAULT_VIEW, Scope
 from strandline.model.lineage import MOVES, LineageEntry, LineageKind
 from strandline.model.view import ViewHead
 from strandline.ports import Transaction
@@ -303,6 +303,12 @@ class Checker:
     def commit_of(self, scope: Scope, seq: int) -> int:
         """Return the commit that made an event; 0: it was there at the beginning."""
         return self._known[scope].commit_of.get(seq, 0)
+
+    def basis(self, scope: Scope) -> Basis:
+        """Return the basis that a context of `main` would have now."""
+        known = self._known.get(scope) or Known()
+        view = known.views.get(DEFAULT_VIEW)
+        return Basis(view=DEFAULT_VIEW, generation=view.generation if view else 0, revision=known.head.revision)
 
     def recorded(self, scope: Scope, lineage_seq: int) -> bool:
         """Tell whether the lineage holds an entry."""

@@ -62,6 +62,12 @@ class Play:
         """Where it is, as a key of what a process remembers."""
         return f"{self.step.tenant}/{self.step.workflow}"
 
+    @property
+    def told(self) -> Basis:
+        """Where the workflow is now, as somebody told the process: what it does with that may come too late."""
+        scope = Scope(tenant=self.step.tenant, workflow=self.step.workflow)
+        return self.process.simulation.checker.basis(scope)
+
     def pick(self, *options: object, of: int = 1) -> object:
         """Pick by the step's argument; `of` parts the picks of one step from each other."""
         return options[self.step.argument // of % len(options)]
@@ -134,13 +140,9 @@ def checkpoint(play: Play) -> Answer:
     if number % 4 == 0:
         made = play.wf.checkpoint({"number": number}, number % 100, context_free=True)
     else:
-        basis = memory.basis.get(play.place) or _fresh_basis(play)
+        basis = memory.basis.get(play.place) or play.told
         made = play.wf.checkpoint({"number": number}, number % 100, basis=basis)
     return Answer(f"lineage {made.lineage_seq}", lineage_seq=made.lineage_seq)
-
-
-def _fresh_basis(play: Play) -> Basis:
-    return play.wf.context(WHOLE).basis
 
 
 def recover(play: Play) -> Answer:
@@ -164,21 +166,21 @@ def _recover(play: Play, needs: list[str]) -> Answer:
 
 def rewind(play: Play) -> Answer:
     """Go back to an earlier event."""
-    revision = play.wf.context(WHOLE).revision
+    revision = play.told.revision
     done = play.wf.rewind(max(0, revision - 1 - play.step.argument % 5), by=BY, why=WHY)
     return Answer(f"to {done.to_revision}, lineage {done.lineage_seq}", lineage_seq=done.lineage_seq)
 
 
 def revert(play: Play) -> Answer:
     """Go back to an earlier generation."""
-    generation = play.wf.context(WHOLE).generation
+    generation = play.told.generation
     done = play.wf.revert(max(0, generation - 1 - play.step.argument % 2), by=BY, why=WHY)
     return Answer(f"generation {done.generation}", lineage_seq=done.lineage_seq)
 
 
 def fork(play: Play) -> Answer:
     """Begin another workflow from an earlier event."""
-    revision = play.wf.context(WHOLE).revision
+    revision = play.told.revision
     name = f"fork{play.step.argument % 3}"
     done = play.wf.fork(max(1, revision - play.step.argument % 3), name, by=BY, why=WHY)
     return Answer(f"{name} at {done.revision}")
