@@ -47,6 +47,7 @@ from program import STEPS, WHOLE, WORKFLOW, Program
 import strandline
 from strandline.engine.reading import read_log
 from strandline.model.ids import Scope
+from strandline.testing.protocol import conforms
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))
@@ -179,6 +180,8 @@ def find_faults(life: Life, allowed: list[Memory], reached: str) -> tuple[list[s
         with strandline.open(life.url) as db:
             report = db.tenant(life.tenant).workflow(WORKFLOW).verify()
             faults = [f"verify: {problem.place}: {problem.reason}" for problem in report.problems]
+            refused = conforms(db.tenant(life.tenant).workflow(WORKFLOW))
+            faults += [f"the protocol does not allow it: {refused}"] if refused is not None else []
             memory = read_memory(db, life.tenant)
     except strandline.StrandlineError as error:
         return [f"{reached}: {type(error).__name__}: {error}"], None

@@ -15,6 +15,7 @@ import strandline
 from strandline.engine.reading import read_log
 from strandline.model.candidate import CandidateState
 from strandline.model.ids import Scope
+from strandline.testing.protocol import conforms
 from tests.crash.crew import TENANT, WHOLE, WORKFLOW
 
 pytestmark = pytest.mark.long
@@ -62,10 +63,12 @@ def test_many_processes_leave_one_log_and_one_lineage(store_url: str) -> None:
     with strandline.open(store_url) as db:
         workflow = db.tenant(TENANT).workflow(WORKFLOW)
         report, entries, context = db.verify(), workflow.lineage(), workflow.context(WHOLE)
+        refused = conforms(workflow)
         with db.store.read(Scope(tenant=TENANT, workflow=WORKFLOW)) as tx:
             events = list(read_log(tx, 1, context.revision, WORKFLOW))
             candidates = list(tx.jobs.all_candidates())
     assert report.ok, report.problems
+    assert refused is None, refused
 
     acknowledged = {key: seq for each in told for key, seq in each.get("appended", {}).items()}
     assert len(acknowledged) == 4 * sum(1 + number % 3 for number in range(30)), "bounded work, all of it done"

@@ -11,6 +11,7 @@ import pytest
 
 import strandline
 from strandline.testing import ScriptedSummarizer, SeededEntropy, VirtualClock
+from strandline.testing.protocol import conforms
 
 AGENTS = (("requirements", "all"), ("tests", "release"), ("security", "security"), ("publisher", "release"))
 SECRET = "vault-4411"
@@ -26,6 +27,7 @@ def wf(request: pytest.FixtureRequest, tmp_path: Path):
         wf.define_view("publisher", audiences={"release"}, budget=BUDGET)
         yield wf
         assert wf.verify().problems == ()
+        assert conforms(wf) is None
 
 
 def talk(first: int, last: int) -> list[strandline.NewEvent]:
