@@ -13,7 +13,7 @@ import pytest
 
 from strandline.testing.protocol.__main__ import main
 from strandline.testing.protocol.configurations import CONFIGURATIONS
-from strandline.testing.protocol.rules import ALL_ON, Guards
+from strandline.testing.protocol.guards import ALL_ON, Guards
 from strandline.testing.protocol.search import search
 from strandline.testing.protocol.story import story_of
 from strandline.testing.protocol.world import Bounds, World, first_world, successors

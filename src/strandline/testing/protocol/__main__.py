@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from strandline.testing.protocol.configurations import CONFIGURATIONS
-from strandline.testing.protocol.rules import ALL_ON, Guards
+from strandline.testing.protocol.guards import ALL_ON, Guards
 from strandline.testing.protocol.search import search
 from strandline.testing.protocol.story import story_of
 

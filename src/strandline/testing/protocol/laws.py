@@ -6,8 +6,9 @@ none of the numbers by which the rules decide: a law that repeated its rule woul
 
 from __future__ import annotations
 
+from strandline.testing.protocol.gate import is_missing
 from strandline.testing.protocol.memory import ACTIVATED, Checkpoint, Memory, View, through
-from strandline.testing.protocol.rules import blocking, find, is_missing, may_stand
+from strandline.testing.protocol.rules import blocking, find, may_stand
 from strandline.testing.protocol.steps import Activate, Keep, Recover
 from strandline.testing.protocol.world import READ, READ_TAIL, TOLD_FAILED, TOLD_LANDED, Context, Happening, World
 

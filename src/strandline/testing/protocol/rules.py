@@ -7,8 +7,10 @@ law has a name in `Guards`, so that a test can switch it off and see the law bre
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
+from strandline.testing.protocol.gate import choose, is_missing
+from strandline.testing.protocol.guards import ALL_ON, Guards
 from strandline.testing.protocol.memory import (
     ACTIVATED,
     FAILED,
@@ -51,32 +53,6 @@ from strandline.testing.protocol.steps import (
     Store,
     TakeOver,
 )
-
-
-class Guards(NamedTuple):
-    """The checks of the protocol. All of them are on; a test switches one off to prove that the search would see it."""
-
-    fence: bool = True  # store and activate ask whether the fence is still theirs (I6)
-    base_at_claim: bool = True  # a claim asks whether the generation is still that of the plan (I6)
-    base_at_activation: bool = True  # an activation asks it again (I6)
-    validation: bool = True  # half a draft is refused (I5)
-    calls: bool = True  # a watermark stops before an open call, and parts none from its result (I8)
-    cases: bool = True  # a summary under an open blocking case is not compacted (I11)
-    basis: bool = True  # a checkpoint asks whether its basis is still the view's generation (I14)
-    equal: bool = True  # a checkpoint whose place is equal to that of the last move is refused (I15)
-    all_moves: bool = True  # revert and rewind refuse checkpoints from before them, as a compaction does (I15)
-    left_past: bool = True  # the checkpoints between X and a restore of X are no targets (I15)
-    recovery_fences: bool = True  # recovery fences what is in flight (I15)
-    revert_fences: bool = True  # a revert does (C17)
-    needs: bool = True  # recovery asks whether the need is there verbatim (I16)
-    new_generation: bool = True  # a revert or rewind takes a generation that nobody had (I13)
-    rewind_moves: bool = True  # a rewind takes the pointer back behind no abandoned event (C22)
-    bad_stays_left: bool = True  # what a revert left as bad is not gone back to (C17)
-    snapshot: bool = True  # a context is read in one snapshot (I7)
-    pointer: bool = True  # after a lost acknowledgement the pointer is read before anything is said (I19)
-
-
-ALL_ON: Final = Guards()
 
 
 def apply(memory: Memory, step: Step, guards: Guards = ALL_ON) -> Memory | str:
@@ -233,56 +209,6 @@ def _keep_elsewhere(memory: Memory, step: KeepElsewhere, _: Guards) -> Memory | 
         foreign=True,
     )
     return memory._replace(checkpoints=(*memory.checkpoints, made))
-
-
-def choose(memory: Memory, name: int, reader: int, guards: Guards = ALL_ON) -> Checkpoint | None:
-    """Return the checkpoint that a recovery takes: the newest of its name that passes the gate (I15), or the one that a
-    rewind went back to, if that was the last move of its view (I17).
-    """
-    window = memory.views[reader]
-    over = max(
-        (made.stamp for made in memory.checkpoints if made.name == name and made.stamp in memory.passed), default=0
-    )
-    best: Checkpoint | None = None
-    for made in memory.checkpoints:
-        if made.name != name or (window.narrow and (made.view != reader or made.stamp < window.defined_at)):
-            continue
-        passes = made.stamp > over and not _left(memory, made, guards) and _gate(memory, made, guards)
-        if (passes or _gone_back_to(memory, made)) and (best is None or made.stamp > best.stamp):
-            best = made
-    return best
-
-
-def _gate(memory: Memory, made: Checkpoint, guards: Guards) -> bool:
-    if made.free:
-        return made.past == 0 or bool(memory.live >> made.past & 1)
-    moved_at = memory.views[made.view].moved_at
-    if not guards.all_moves:
-        moved_at = max((m.at for m in memory.moves if m.view == made.view and m.kind == "compaction"), default=0)
-    return made.stamp > moved_at or (made.stamp == moved_at and not guards.equal)
-
-
-def _left(memory: Memory, made: Checkpoint, guards: Guards) -> bool:
-    """Tell whether a restore of its name went back behind it."""
-    return guards.left_past and any(
-        done.name == made.name and done.at >= made.stamp > done.restored > 0 for done in memory.recoveries
-    )
-
-
-def _gone_back_to(memory: Memory, made: Checkpoint) -> bool:
-    if made.foreign or made.stamp in memory.passed:
-        return False
-    moved = {view.moved_at for view in memory.views}
-    return any(move.restored == made.stamp and move.at in moved for move in reversed(memory.moves))
-
-
-def is_missing(memory: Memory, view: int, need: int) -> bool:
-    """Tell whether a need stands in neither tail nor anchors; the state has what the context had that it was made from.
-
-    A summary of the model keeps no reference but the pinned ones: the worst that a lossy one may do.
-    """
-    covered = need <= watermark_of(memory, memory.views[view].summary)
-    return covered and not any(ref == need and memory.live >> pin & 1 for ref, pin in memory.pins)
 
 
 def _recover(memory: Memory, step: Recover, guards: Guards) -> Memory | str:

@@ -6,8 +6,8 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from strandline.testing.protocol.guards import ALL_ON, Guards
 from strandline.testing.protocol.laws import broken_law
-from strandline.testing.protocol.rules import ALL_ON, Guards
 from strandline.testing.protocol.world import Bounds, Happening, Next, World, first_world, successors
 
 

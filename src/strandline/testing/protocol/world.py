@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from strandline.testing.protocol.guards import ALL_ON, Guards
 from strandline.testing.protocol.memory import ACTIVATED, VALIDATED, Attempt, Memory, Plan, View, through, watermark_of
-from strandline.testing.protocol.rules import ALL_ON, Guards, apply, find, may_stand
+from strandline.testing.protocol.rules import apply, find, may_stand
 from strandline.testing.protocol.steps import (
     Activate,
     Answer,
