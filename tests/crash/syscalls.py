@@ -62,7 +62,7 @@ from tests.crash.tracing import (  # noqa: E402
     why_not,
 )
 from tests.crash.verbs import VERBS, Verb, World, write_history  # noqa: E402
-from tests.crash.visible import STORE, Rows, Visible, look, read_rows  # noqa: E402
+from tests.crash.visible import STORE, Tables, Visible, look, read_rows, read_tables  # noqa: E402
 
 PREPARATIONS: Final = {
     "closed": "a store that was closed",
@@ -84,7 +84,8 @@ KILLS: Final = (Deed.BEFORE, Deed.AFTER, Deed.TORN)
 class State:
     """What a commit left."""
 
-    rows: Rows
+    rows: str
+    tables: Tables
     visible: Visible
 
 
@@ -282,16 +283,17 @@ class Stage:
 
     def _tell_commits(self, scene: Scene, report: Report) -> None:
         """Run the verb in this process, and report the state before it, and after each commit that changed it."""
-        rows: list[Rows] = []
+        rows: list[str] = []
 
         def tell() -> None:
             now, problems = read_rows(self._folder)
             if now not in rows[-1:]:
                 rows.append(now)
-                visible, more = look(self._folder) if now else ({}, [])
+                tables = read_tables(self._folder)
+                visible, more = look(self._folder) if tables else ({}, [])
                 if problems or more:
                     raise AssertionError(problems + more)
-                report(json.dumps([now, visible]))
+                report(json.dumps([now, tables, visible]))
 
         write = SqliteStore.write
 
@@ -322,12 +324,13 @@ class Stage:
             return run, [f"{type(error).__name__}: {error}"]
 
     def _after_kill(self, scene: Scene, run: Run) -> list[str]:
-        rows, wrong = read_rows(self._folder)
+        rows, damage = read_rows(self._folder)
+        wrong = list(damage)
         states = [state.rows for state in scene.states]
         if rows not in states:
-            wrong.append(f"the tables are as no commit left them: {differences(rows, states)}")
-        if acknowledged(run) and rows != states[-1]:
-            wrong.append(f"it was acknowledged, and is not there: {differences(rows, states[-1:])}")
+            wrong.append(f"the tables are as no commit left them: {self._nearest(scene.states)}")
+        elif acknowledged(run) and rows != states[-1]:
+            wrong.append(f"it was acknowledged, and is not there: {self._nearest(scene.states[-1:])}")
         outside = [text.removeprefix("did ") for text in run.reports if text.startswith("did ")]
         clock = VirtualClock()
         clock.advance(LATER_S)
@@ -338,6 +341,9 @@ class Stage:
         doubts = scene.verb.doubts and rows not in (states[0], states[-1])
         return wrong + self._at_the_end(scene, "called again", doubts=doubts)
 
+    def _nearest(self, states: list[State]) -> str:
+        return differences(read_tables(self._folder), [state.tables for state in states])
+
     def _after_error(self, scene: Scene, run: Run) -> list[str]:
         wrong = [text for text in run.reports if text.startswith("saw ")]
         if run.exit or not acknowledged(run):
@@ -347,12 +353,11 @@ class Stage:
         return wrong + self._at_the_end(scene, "after the error", doubts=scene.verb.doubts)
 
     def _at_the_end(self, scene: Scene, when: str, *, doubts: bool) -> list[str]:
-        rows, wrong = read_rows(self._folder)
-        key = json.dumps(rows)
-        if key not in self._looked:
-            self._looked[key] = look(self._folder)
-        visible, problems = self._looked[key]
-        wrong += [f"{when}, verify: {problem}" for problem in problems]
+        rows, damage = read_rows(self._folder)
+        if rows not in self._looked:
+            self._looked[rows] = look(self._folder)
+        visible, problems = self._looked[rows]
+        wrong = [f"{when}, {problem}" for problem in damage + problems]
         wanted = scene.states[-1].visible
         if doubts:
             visible, wanted = without_doubts(visible), without_doubts(wanted)

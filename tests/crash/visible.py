@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import strandline
 from strandline.testing import SeededEntropy, VirtualClock
@@ -19,27 +19,53 @@ from strandline.testing import SeededEntropy, VirtualClock
 STORE: Final = "store.db"
 BACKUP: Final = "backup.db"
 TENANT: Final = "acme"
+Answer = TypeVar("Answer")
 WHOLE: Final = 1_000_000  # tokens: a budget in which every context fits
 
-Rows = dict[str, str]  # file and table -> digest of the rows
+Tables = dict[str, str]  # file and table -> digest of the rows
 Visible = dict[str, str]  # file, workflow and section -> digest of what is seen
 
+_read: dict[str, tuple[str, list[str]]] = {}  # by digest of the pages: what `read_rows` answered
 
-def read_rows(folder: Path) -> tuple[Rows, list[str]]:
-    """Return a digest of each table, and what SQLite finds wrong. A store without tables is not there."""
-    rows, problems = {}, []
-    for file in (STORE, BACKUP):
-        if (folder / file).exists():
-            with closing(sqlite3.connect(folder / file, isolation_level=None)) as connection:
-                connection.execute("BEGIN")
-                tables = connection.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
-                rows |= {f"{file}: schema": _digest(tables)} if tables else {}
-                for name, sql in tables:
-                    if sql is not None and sql.startswith("CREATE TABLE"):
-                        rows[f"{file}: {name}"] = _digest(connection.execute(f'SELECT * FROM "{name}"').fetchall())
-                found = connection.execute("PRAGMA integrity_check").fetchall()
-                problems += [f"{file}: {problem}" for (problem,) in found if problem != "ok"]
-    return rows, problems
+
+def read_rows(folder: Path) -> tuple[str, list[str]]:
+    """Return a digest of all rows, and what SQLite finds wrong. The same pages are not read twice."""
+    pages = [_on(folder / file, sqlite3.Connection.serialize) for file in _files(folder)]
+    key = _digest([hashlib.sha256(image).digest() for image in pages])
+    if key not in _read:
+        _read[key] = _digest(read_tables(folder)), _damage(folder)
+    return _read[key]
+
+
+def read_tables(folder: Path) -> Tables:
+    """Return a digest of each table. A store without tables is not there."""
+    tables: Tables = {}
+    for file in _files(folder):
+        tables |= {f"{file}: {name}": digest for name, digest in _on(folder / file, _digests).items()}
+    return tables
+
+
+def _digests(connection: sqlite3.Connection) -> Tables:
+    schema = connection.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
+    named = [name for name, sql in schema if sql is not None and sql.startswith("CREATE TABLE")]
+    rows = {name: connection.execute(f'SELECT * FROM "{name}"').fetchall() for name in named}
+    return {name: _digest(content) for name, content in rows.items()} | ({"schema": _digest(schema)} if schema else {})
+
+
+def _damage(folder: Path) -> list[str]:
+    found = [
+        (file, _on(folder / file, lambda c: c.execute("PRAGMA integrity_check").fetchall())) for file in _files(folder)
+    ]
+    return [f"{file}: {problem}" for file, problems in found for (problem,) in problems if problem != "ok"]
+
+
+def _files(folder: Path) -> list[str]:
+    return [file for file in (STORE, BACKUP) if (folder / file).exists()]
+
+
+def _on(file: Path, ask: Callable[[sqlite3.Connection], Answer]) -> Answer:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        return ask(connection)
 
 
 def _digest(content: object) -> str:
