@@ -4,6 +4,7 @@ is whole.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import stat
@@ -162,3 +163,40 @@ def test_the_door_for_event_loops_has_it(db, tmp_path):
 
     fill(db)
     assert asyncio.run(_backup(tmp_path / "store.db", tmp_path / "backup.db")).workflows == 3
+
+
+def failing(number: int, fails):
+    """Return `os.fsync` that answers with an error where `fails` says so of what the descriptor is."""
+    flush = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        if fails(os.fstat(descriptor).st_mode):
+            raise OSError(number, os.strerror(number))
+        flush(descriptor)
+
+    return fsync
+
+
+@pytest.mark.parametrize("fails", [stat.S_ISREG, stat.S_ISDIR], ids=["of the file", "of its name"])
+def test_a_flush_that_fails_is_told_and_leaves_nothing(db, tmp_path, monkeypatch, fails):
+    monkeypatch.setattr(transfer.os, "fsync", failing(errno.EIO, fails))
+    with pytest.raises(strandline.StoreUnavailableError, match="Input/output error; nothing was written"):
+        db.backup(tmp_path / "copy.db")
+    monkeypatch.undo()
+    assert not (tmp_path / "copy.db").exists()
+    assert left_over(tmp_path) == []
+    db.backup(tmp_path / "copy.db")
+
+
+def test_a_folder_that_cannot_be_flushed_is_no_failure(db, tmp_path, monkeypatch):
+    monkeypatch.setattr(transfer.os, "fsync", failing(errno.EINVAL, stat.S_ISDIR))
+    db.backup(tmp_path / "copy.db")
+    assert (tmp_path / "copy.db").exists()
+
+
+def test_a_rest_that_cannot_be_taken_away_does_not_undo_a_backup(db, tmp_path, monkeypatch):
+    def unlink(path, missing_ok=False):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(transfer.Path, "unlink", unlink)
+    assert db.backup(tmp_path / "copy.db").size_bytes == (tmp_path / "copy.db").stat().st_size

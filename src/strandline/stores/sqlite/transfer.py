@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import tempfile
@@ -113,7 +114,7 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     Raises:
         InvalidInputError: something has that name; it is left alone.
-        StoreUnavailableError: the folder is not there, or can't be written to.
+        StoreUnavailableError: the folder is not there, or can't be written to; nothing has the name.
     """
     wanted = Path(path)
     if not wanted.name or os.path.lexists(wanted):
@@ -129,7 +130,8 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         _name_it(file, wanted)
     finally:
         for left in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
-            left.unlink(missing_ok=True)
+            with suppress(OSError):  # it is whole under its own name, or refused: a rest changes neither
+                left.unlink(missing_ok=True)
 
 
 def _taken(path: Path) -> InvalidInputError:
@@ -137,8 +139,21 @@ def _taken(path: Path) -> InvalidInputError:
 
 
 def _name_it(file: Path, wanted: Path) -> None:
-    with file.open("rb+") as written:
-        os.fsync(written.fileno())
+    """Flush the file, give it its name, and flush that."""
+    try:
+        with file.open("rb+") as written:
+            os.fsync(written.fileno())
+        _link(file, wanted)
+        try:
+            _flush_folder(wanted.parent)
+        except OSError:
+            wanted.unlink()
+            raise
+    except OSError as error:
+        raise StoreUnavailableError(f"{wanted}: {error.strerror}; nothing was written") from error
+
+
+def _link(file: Path, wanted: Path) -> None:
     try:
         os.link(file, wanted)  # fails where something has the name by now; a rename would overwrite it
     except FileExistsError as error:
@@ -147,12 +162,20 @@ def _name_it(file: Path, wanted: Path) -> None:
         if wanted.exists():
             raise _taken(wanted) from None
         file.rename(wanted)
-    with suppress(OSError):  # not every system can open a folder
-        folder = os.open(wanted.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+
+
+def _flush_folder(folder: Path) -> None:
+    try:
+        opened = os.open(folder, os.O_RDONLY)
+    except OSError:  # not every system can open a folder
+        return
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # nor flush it
+            raise
+    finally:
+        os.close(opened)
 
 
 def backup_file(store: SqliteStore, path: Path, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
