@@ -12,6 +12,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+LEFT = """
+kept = []
+
+def waits(block):
+    block.__enter__()
+    return block
+
+def test_it(strandline_faults, scripted_summarizer):
+"""
 INI = "[pytest]\nfilterwarnings = error\naddopts = --strict-markers --strict-config\n"
 
 
@@ -69,7 +78,7 @@ def test_it(strandline_store, strandline_clock, strandline_faults, scripted_summ
 def test_what_is_left_over_fails_the_test(tmp_path: Path, body: str, told: str) -> None:
     done = run_pytest(
         tmp_path,
-        f"kept = []\n\ndef waits(block):\n    block.__enter__()\n    return block\n\ndef test_it(strandline_faults, scripted_summarizer):\n    kept.append({body})\n",
+        LEFT + f"    kept.append({body})\n",
     )
     assert done.returncode == 1
     assert told in done.stdout
