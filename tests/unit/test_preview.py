@@ -69,11 +69,12 @@ def test_it_writes_nothing(db):
 
 
 def test_what_stands_in_the_tail_is_not_lost(db):
-    wf = filled(db)
+    wf = filled(db, events=60)
     last = wf.events()[-1].seq
     wf.append(strandline.message("user", "Back to srv-1000."))
-    seen = wf.preview(budget=900)
+    seen = wf.preview(budget=600)
     drops = {drop.ref: drop for drop in seen.dropped}
+    assert {drop.in_tail for drop in seen.dropped} == {False, True}, "both are to be met"
     assert all(drop.last_seq <= seen.watermark < last + 1 for drop in seen.dropped)
     assert [ref for ref, drop in drops.items() if drop.in_tail] == [
         ref for ref in drops if any(ref in event.text for event in wf.events(seen.watermark + 1))
