@@ -154,3 +154,14 @@ def test_two_who_write_at_once_lose_nothing(path: Path) -> None:
     assert all("somebody writes the tokens" in message for message in refused)
     assert all(TokenFile(path).access_of(token) for token in made)
     assert len(TokenFile(path).names()) == len(made) == 8 - len(refused)
+
+
+def test_a_workflow_that_no_entry_names_is_refused() -> None:
+    """I21: whether it is there or not."""
+    access = Access(tenant="acme", workflows=["release-42"], actor="ana")
+    with strandline.open(":memory:") as db:
+        db.tenant("acme").workflow("payroll").append(strandline.message("user", "Pay them."))
+        assert access.open(db, "release-42").name == "release-42"
+        for name in ("payroll", "nothing"):
+            with pytest.raises(strandline.TenantScopeError, match="none that this credential may use"):
+                access.open(db, name)
