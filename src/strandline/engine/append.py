@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -101,6 +101,7 @@ def prepare(new: NewEvent, references: References = BUILT_IN) -> PreparedEvent:
     if not isinstance(new, NewEvent):
         raise InvalidInputError(f"a {type(new).__name__} is no event; make one with strandline.message or its siblings")
     _check_shape(new)
+    _check_size(new)
     format_, body = encode_body(new)
     if len(body) > EVENT_BYTES_MAX:
         raise InvalidInputError(f"a {new.kind} of {len(body)} bytes; at most {EVENT_BYTES_MAX} are allowed")
@@ -116,7 +117,9 @@ def prepare(new: NewEvent, references: References = BUILT_IN) -> PreparedEvent:
     expires_us = new.envelope.expires_us
     if expires_us is not None and not (isinstance(expires_us, int) and EXPIRES_US_MIN <= expires_us <= EXPIRES_US_MAX):
         raise InvalidInputError(f"expires_us {expires_us!r} is no time from 1973 to 9999 in microseconds since 1970")
-    declared = tuple(dict.fromkeys(new.refs))
+    declared = dict.fromkeys(new.refs)
+    if len(declared) > EVENT_REFS_MAX:
+        raise InvalidInputError(f"{len(declared):,} declared references; at most {EVENT_REFS_MAX:,} are allowed")
     for ref in declared:
         if not ref:
             raise InvalidInputError("an empty declared reference")
@@ -136,10 +139,30 @@ def prepare(new: NewEvent, references: References = BUILT_IN) -> PreparedEvent:
         new=new,
         format=format_,
         body=body,
-        declared=declared,
+        declared=tuple(declared),
         extracted=extracted,
         found=find_standing(said) if said else (),
     )
+
+
+def _check_size(new: NewEvent) -> None:
+    """Refuse a body that is surely too large before it is encoded, so that it is not held twice (I22).
+
+    A character has at least one byte, and so has every list and every object: one that holds itself ends, too.
+    """
+    least, todo = 0, list[object]([new.body])
+    while todo and least <= EVENT_BYTES_MAX:
+        value = todo.pop()
+        if isinstance(value, str | bytes):
+            least += len(value)
+        elif isinstance(value, Mapping):
+            least += 1
+            todo += [*value.keys(), *value.values()]
+        elif isinstance(value, list | tuple):
+            least += 1
+            todo += value
+    if least > EVENT_BYTES_MAX:
+        raise InvalidInputError(f"a {new.kind} of at least {least} bytes; at most {EVENT_BYTES_MAX} are allowed")
 
 
 def _check_shape(new: NewEvent) -> None:

@@ -24,6 +24,7 @@ from strandline.stores.sql.due import sweep
 from strandline.stores.sql.figures import figures_of
 from strandline.stores.sql.log import head_digest
 from strandline.stores.sql.session import UNKNOWN_ID, Row
+from strandline.stores.sql.strays import stray_queries
 from strandline.stores.sql.transaction import SqlTransaction
 from strandline.stores.sql.transfer import COPY_MARK, DIGEST_KEY, refuse_unfinished
 from strandline.stores.sqlite.group_commit import GroupCommit
@@ -86,6 +87,10 @@ class SqliteStore:
             raise StoreUnavailableError(f"{self._path}: the folder is not there", hint="Make the folder first.")
         if os.path.isdir(path):  # noqa: PTH112  a name that can't be is SQLite's to refuse, in its words
             raise StoreUnavailableError(f"{self._path}: a folder", hint="Give the path of a file.")
+        if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113
+            raise StoreUnavailableError(
+                f"{self._path}: a pipe, a socket or a device; nothing was written", hint="Give the path of a file."
+            )
         if not os.path.exists(path):  # noqa: PTH110
             _make_private(path)
         connection = sqlite3.connect(
@@ -311,6 +316,15 @@ class SqliteStore:
             return found + [
                 f"foreign key of {row[0]} row {row[1]}" for row in connection.execute("PRAGMA foreign_key_check")
             ]
+            size_bytes, page_bytes = (
+                Path(self._path).stat().st_size,
+                connection.execute("PRAGMA page_size").fetchone()[0],
+            )
+            if size_bytes % page_bytes:
+                found.append(f"the file was cut: its {size_bytes} bytes are no multiple of {page_bytes}, its page size")
+            found += [f"foreign key of {row[0]} row {row[1]}" for row in connection.execute("PRAGMA foreign_key_check")]
+            strays = [(what, connection.execute(query).fetchone()[0]) for what, query in stray_queries()]
+            return found + [f"{what}: {number}" for what, number in strays if number]
 
     def _odd_bytes(self) -> int:
         """Return how many bytes stand behind the last whole page of the file."""
