@@ -44,10 +44,13 @@ ONE_ROW = {
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A store with rows in every table: two rewinds, two generations after them, a failed attempt, checkpoints, a
-    foreign summary, a fork of names between two tenants.
+    return make_whole(tmp_path_factory.mktemp("bytes"))
+
+
+def make_whole(folder, seen=lambda: None):
+    """Make a store with rows in every table: two rewinds, two generations after them, a failed attempt, checkpoints, a
+    foreign summary, a fork of names between two tenants. `seen` is called after each step.
     """
-    folder = tmp_path_factory.mktemp("bytes")
     with open_store("sqlite", folder) as db:
         wf = workflow_of(db)
         wf.append(
@@ -61,28 +64,39 @@ def whole(tmp_path_factory):
         for start in (90, 94):
             revision = wf.append(talk(2, start=start)).revision
             wf.rewind(revision - 2, by="dana", why="a wrong turn")
+        seen()
         wf.compact(350, quiet)
         wf.append([strandline.tool_call("c1", "get", {"of": "bucket-0001"}), strandline.tool_result("c1", "vol-77aa")])
         wf.append(talk(8, start=20))
+        seen()
         wf.compact(350, ScriptedSummarizer(["Made up: bucket-9999 was opened."] * 3), fallback=False)
         wf.compact(350, quiet)
+        seen()
         wf.register_checkpoint("/srv/state-0.json", f"sha256:{'0' * 64}", 0, basis=wf.context(), name="elsewhere")
         wf.checkpoint({"turn": 1}, 1, basis=wf.context())
         wf.checkpoint({"turn": 2}, 2, basis=wf.context())
+        seen()
         keep_foreign(db, wf)
+        seen()
         act(db, wf)
         wf.append([*talk(3, start=60), strandline.message("user", "And vol-77aa once more, for bucket-0001.")])
         other = db.tenant("other").workflow("release")
         other.append([strandline.message("user", "vol-77aa belongs to others", key="rule"), strandline.note("b")])
+        seen()
         ask_twice(wf)
         cool(wf)
+        seen()
         save_states(wf)
+        seen()
         do_twice(wf)
         wf.compact_later(350, when_tokens=10_000)
         assert db.run_due(db.sweep()[0], worker="w1").result == "done"
         wf.compact_later(350, when_tokens=10_000, delay_s=60)
+        seen()
         wf.compact_when(tokens=10_000, budget=350)
+        seen()
         index(wf, other)
+        seen()
         read_outside(db, wf)
         assert db.verify().ok
         assert wf.context().generation == 4

@@ -128,6 +128,6 @@ def unpack(data: bytes, into: type[T], place: str) -> T:
         decoder = _decoders[into] = msgspec.json.Decoder(into)
     try:
         value: T = decoder.decode(data)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except (msgspec.DecodeError, msgspec.ValidationError, TypeError) as error:  # TypeError: a page of another table
         raise CorruptRecordError(f"not a {into}: {error}", place=place) from error
     return value

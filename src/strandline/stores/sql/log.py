@@ -16,6 +16,7 @@ from strandline.stores.sql.rows import pack_key, unpack_key
 from strandline.stores.sql.session import Row, Session, check_seal, seal
 
 _COLUMNS: Final = tuple(field.name for field in fields(WorkflowHead))  # as the statement `head` gives them
+_BYTES: Final = frozenset({bytes, type(None)})
 _VALUES: Final = attrgetter(*_COLUMNS)  # each append asks three times
 
 
@@ -69,6 +70,13 @@ class SqlLog:
 
     def _to_event(self, row: Row) -> StoredEvent:
         seq, key, record, codec, body, salt, digest, chain, abandoned_by = row
+        if not (
+            isinstance(record, bytes)
+            and isinstance(chain, bytes)
+            and _BYTES.issuperset(map(type, (key, body, salt, digest)))
+        ):
+            reason = "a column is of another type than it was written with"  # a page of another table stands there
+            raise CorruptRecordError(reason, place=f"event {seq} of {self._workflow!r}")
         if self._rewound or abandoned_by is not None:
             self._check_mark(seq, abandoned_by)
         if body is not None and codec != PLAIN:

@@ -172,7 +172,7 @@ class SqlRefs:
                 yield seq, ref_id, declared
 
     def _to_seen(self, ref_id: int, first_seq: int, data: bytes, proof: int) -> Seen:
-        if self._row_proof(ref_id, first_seq, data) != proof:
+        if not isinstance(data, bytes) or self._row_proof(ref_id, first_seq, data) != proof:
             place = f"ref_sighting {ref_id} from event {first_seq}"
             raise CorruptRecordError("the row does not match its digest", place=place)
         return _decode_seen(decode_varints(data), first_seq)
