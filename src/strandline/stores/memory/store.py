@@ -183,27 +183,44 @@ class MemoryStore:
     @contextmanager
     def read(self, scope: Scope) -> Iterator[Transaction]:
         with ExitStack() as stack:
+            taken = self._family(scope, stack)
 
             def begin(name: str, _: bool) -> tuple[Tables, Moment]:
-                return self._snapshot(_beside(scope, name), stack)
+                return taken.get(name) or self._snapshot(_beside(scope, name), stack)
 
             yield self._transaction(scope, begin)
 
     @contextmanager
     def write(self, scope: Scope, *, joins: bool = True) -> Iterator[Transaction]:
         with ExitStack() as stack:
+            moments: list[Moment] = []
 
             def begin(name: str, locked: bool) -> tuple[Tables, Moment]:
                 if not locked:
                     return self._snapshot(_beside(scope, name), stack)
                 workflow = stack.enter_context(self._locked(_beside(scope, name)))
-                return workflow.tables, stack.enter_context(self._writing(workflow.history))
+                moments.append(stack.enter_context(self._writing(workflow.history)))
+                return workflow.tables, moments[-1]
 
             yield self._transaction(scope, begin)
+            with self._lock:  # all at once: no snapshot of a family holds the half of a transaction
+                for moment in moments:
+                    moment.commit()
 
     def _transaction(self, scope: Scope, begin: Begin) -> MemoryTransaction:
         others, forks = self._beside(scope.tenant), self._forks_in(scope.tenant)
         return MemoryTransaction(scope.workflow, begin, others, forks, {})
+
+    def _family(self, scope: Scope, stack: ExitStack) -> dict[str, tuple[Tables, Moment]]:
+        """Return the tables of a workflow and of all that it was forked from, at one moment."""
+        taken: dict[str, tuple[Tables, Moment]] = {}
+        name: str | None = scope.workflow
+        with self._lock:
+            while name is not None and name not in taken:
+                tables, moment = taken[name] = self._snapshot(_beside(scope, name), stack)
+                head = tables.head.get(moment, ONLY)
+                name = None if head is None else head.parent
+        return taken
 
     def _snapshot(self, scope: Scope, stack: ExitStack) -> tuple[Tables, Moment]:
         workflow = self._open_workflows().get(scope) or _Workflow()
@@ -232,7 +249,6 @@ class MemoryStore:
         moment = history.begin_write()
         try:
             yield moment
-            moment.commit()
         except BaseException:
             moment.roll_back()
             raise

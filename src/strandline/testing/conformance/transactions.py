@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -127,6 +128,19 @@ class TransactionLaws(StoreLaws):
             assert tx.log.by_keys(["late-4"]) == {}
         with store.read(SCOPE) as tx:
             assert tx.log.count() == 6
+
+    def test_a_snapshot_of_a_fork_is_one_of_its_family(self, store: Store) -> None:
+        """I7, C22: what it was forked from is read as of the same moment, whenever it is asked for."""
+        fork = replace(SCOPE, workflow="fork")
+        with store.write(SCOPE) as tx:
+            append(tx)
+        with store.write(fork) as tx:
+            tx.log.set_head(replace(tx.log.head(), parent=SCOPE.workflow))
+        with store.read(fork) as reader:
+            assert reader.log.head().parent == SCOPE.workflow
+            with store.write(SCOPE) as tx:
+                append(tx)
+            assert reader.relative(SCOPE.workflow).log.count() == 1
 
     def test_a_snapshot_of_nothing_stays_empty(self, store: Store) -> None:
         """I7: also when the workflow is made while it is open."""
