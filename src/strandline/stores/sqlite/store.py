@@ -313,15 +313,6 @@ class SqliteStore:
             found = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
             if odd_bytes:
                 found.append(f"the file was cut: behind its last whole page there are {odd_bytes} bytes")
-            return found + [
-                f"foreign key of {row[0]} row {row[1]}" for row in connection.execute("PRAGMA foreign_key_check")
-            ]
-            size_bytes, page_bytes = (
-                Path(self._path).stat().st_size,
-                connection.execute("PRAGMA page_size").fetchone()[0],
-            )
-            if size_bytes % page_bytes:
-                found.append(f"the file was cut: its {size_bytes} bytes are no multiple of {page_bytes}, its page size")
             found += [f"foreign key of {row[0]} row {row[1]}" for row in connection.execute("PRAGMA foreign_key_check")]
             strays = [(what, connection.execute(query).fetchone()[0]) for what, query in stray_queries()]
             return found + [f"{what}: {number}" for what, number in strays if number]
