@@ -80,6 +80,7 @@ def test_a_told_run_tells_who_did_what() -> None:
     crew.dismiss()
     assert report.violation is None
     assert report.story[0].startswith("p1")
+    assert "a process that knows nothing recovers acme/run" in report.story
 
 
 def test_the_command_ends_with_one_object(capsys: pytest.CaptureFixture[str]) -> None:

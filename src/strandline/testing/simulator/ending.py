@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from strandline import Strandline
@@ -17,7 +18,7 @@ VERIFIED_EVERY: Final = 4  # seeds: to prove every byte takes as long as a verb,
 _WHOLE: Final = 10_000_000
 
 
-def recover_all(store: MemoryStore, clock: Clock, checker: Checker, seed: int) -> None:
+def recover_all(store: MemoryStore, clock: Clock, checker: Checker, seed: int, tell: Callable[[str], None]) -> None:
     """Recover by a fresh process every workflow that was written to; at every fourth seed, verify them (C5, I15, I16).
 
     Raises:
@@ -27,9 +28,11 @@ def recover_all(store: MemoryStore, clock: Clock, checker: Checker, seed: int) -
     touched = checker.touched()
     for scope in touched:
         if scope.workflow != TENANT_RULES and checker.known[scope].head.revision:
+            tell(f"a process that knows nothing recovers {scope}")
             _recover(db, checker, scope)
     if seed % VERIFIED_EVERY:
         return
+    tell("and the store is verified")
     report = db._verify(touched, None)
     if not report.ok:
         raise BrokenInvariantError(

@@ -242,7 +242,8 @@ class Simulation:
     def _finish(self) -> None:
         """A process that knows nothing recovers each workflow; the store is verified, and the history checked."""
         check_history(self.ops, self.checker)
-        recover_all(self.inner, self.clock, self.checker, self.schedule.seed)
+        tell = self._story.append if self._told else _no_story
+        recover_all(self.inner, self.clock, self.checker, self.schedule.seed, tell)
 
     def about_to_happen(self, process: Process, step: Step, key: str, permit: str | None) -> None:
         """An effect is asked for: its intent must be committed, and with it the use of its permit (I18, I20)."""
@@ -259,6 +260,10 @@ class Simulation:
         """Add a line to the story."""
         if self._told:
             self._story.append(f"{process.name:<4} {what}")
+
+
+def _no_story(_: str) -> None:
+    """Keep no story: it costs time."""
 
 
 def _number(op: Op | None) -> int:
