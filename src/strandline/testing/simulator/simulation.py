@@ -28,6 +28,7 @@ from strandline.testing.simulator.worlds import world_of
 TRIES_MAX: Final = 3  # of one step: after a crash, or where the store gave no answer
 CROSSINGS_MAX: Final = 4_000  # of one run: one that has more goes round in circles
 _JUMP_S: Final = 3_600.0
+_TICK_S: Final = 0.000_001  # that each crossing takes: an entry of the lineage is told from another by its time, too
 _VERB_NUMBERS: Final = {verb: number for number, verb in enumerate(VERBS)}
 _UNANSWERED: Final = (OutcomeUnknownError, StoreUnavailableError)
 
@@ -105,6 +106,7 @@ class Simulation:
         if self._violation is not None:
             raise _StoppedError
         others = [] if point is Point.COMMIT or len(self._running) < 2 else [n for n in self._running if n != actor]
+        self.clock.advance(_TICK_S)
         crossing = self._crossings[actor]
         self._crossings[actor] = crossing + 1
         choice = self._choices.choose(Place(actor, self._steps[actor], crossing), point, others)
