@@ -19,6 +19,7 @@ import strandline.engine.choose_checkpoint as choose_checkpoint_module
 import strandline.engine.claim as claim_module
 import strandline.engine.draft as draft_module
 import strandline.engine.effect as effect_module
+import strandline.engine.environment as environment_module
 import strandline.engine.guard as guard_module
 import strandline.engine.recover as recover_module
 from strandline.model.candidate import AttemptState
@@ -136,8 +137,8 @@ def doubt_is_run_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(effect_module, "IN_DOUBT", ())
 
 
-def lost_intent_is_run(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(effect_module, "_landed", lambda *_: True)
+def lost_commit_is_taken_for_made(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(environment_module, "read_back", lambda *_: None)
 
 
 def permit_not_consumed(patch: pytest.MonkeyPatch) -> None:
@@ -174,7 +175,7 @@ BREAKAGES: dict[str, tuple[Patch, str, set[str]]] = {  # with the verb without w
     "lineage entry left out": (lineage_entry_left_out, "compact", {"I5"}),
     "intent not recorded": (intent_not_recorded, "effect", {"I18"}),
     "doubt is run again": (doubt_is_run_again, "effect", {"I18"}),
-    "lost intent is run": (lost_intent_is_run, "effect", {"I18"}),
+    "lost commit is taken for made": (lost_commit_is_taken_for_made, "append", {"I2", "I3", "I13", "I18", "I20"}),
     "permit not consumed": (permit_not_consumed, "effect_permitted", {"I20"}),
     "audience ignored": (audience_ignored, "define_view", {"I7", "I21"}),
     "gate left open": (gate_left_open, "recover", {"I15", "I16"}),
