@@ -254,6 +254,8 @@ class Checker:
         moments = known.moments
         first = max((n for n, moment in enumerate(moments) if moment.commit <= since), default=0)
         for moment in moments[first:]:
+            if got.view not in moment.views and got.view != DEFAULT_VIEW:
+                continue  # it was not defined yet
             view = moment.views.get(got.view) or ViewHead(view_id=0, name=got.view)
             if (moment.revision, view.generation, view.watermark) != (got.revision, got.generation, got.watermark):
                 continue
