@@ -83,7 +83,7 @@ class Deed(Enum):
 
     BEFORE = "before"  # SIGKILL instead of it
     AFTER = "after"  # SIGKILL when it is done
-    TORN = "torn"  # a write of `keep_bytes` only, then SIGKILL
+    TORN = "torn"  # a write of `keep_bytes` only, then SIGKILL; of a call that is no write: as BEFORE
     EIO = "EIO"  # not made; answers that the disk failed
     ENOSPC = "ENOSPC"  # not made; answers that the disk is full
     FULL = "full"  # as ENOSPC, and so is every later call that needs space, until the program reports something
@@ -330,12 +330,11 @@ class _Watch:
             self._full = strike.deed is Deed.FULL
             self._fail(thread, _ERRORS[strike.deed])
             return
-        if strike.deed is Deed.TORN:
-            if not is_write:
-                raise ValueError(f"only a write can be torn, not {self._run.struck}")
-            self._registers[_LENGTH] = strike.keep_bytes
+        torn = strike.deed is Deed.TORN and is_write
+        if torn:
+            self._registers[_LENGTH] = min(strike.keep_bytes, self._registers[_LENGTH])
             self._trace(_SETREGS, thread, self._place)
-        if strike.deed is not Deed.BEFORE:
+        if torn or strike.deed is Deed.AFTER:
             self._finish(thread)
         os.kill(self._child, signal.SIGKILL)
 

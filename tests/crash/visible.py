@@ -30,11 +30,16 @@ _read: dict[str, tuple[str, list[str]]] = {}  # by digest of the pages: what `re
 
 def read_rows(folder: Path) -> tuple[str, list[str]]:
     """Return a digest of all rows, and what SQLite finds wrong. The same pages are not read twice."""
-    pages = [_on(folder / file, sqlite3.Connection.serialize) for file in _files(folder)]
+    pages = [_on(folder / file, _pages) for file in _files(folder)]
     key = _digest([hashlib.sha256(image).digest() for image in pages])
     if key not in _read:
         _read[key] = _digest(read_tables(folder)), _damage(folder)
     return _read[key]
+
+
+def _pages(connection: sqlite3.Connection) -> bytes:
+    empty = connection.execute("PRAGMA page_count").fetchone() == (0,)
+    return b"" if empty else connection.serialize()
 
 
 def read_tables(folder: Path) -> Tables:
