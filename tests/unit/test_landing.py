@@ -111,6 +111,16 @@ def test_a_commit_that_did_not_land_is_told_as_such(unanswering, verb):
     VERBS[verb](wf)
 
 
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "define_view"])  # the same again changes nothing
+def test_what_another_did_at_the_same_time_is_not_taken_for_its_own(unanswering, verb):
+    """Somebody else does the very same within the same microsecond, and his is the one that lands."""
+    _, wf, store = unanswering
+    store.meanwhile = lambda: VERBS[verb](wf)
+    store.commits = False
+    with pytest.raises(strandline.StoreUnavailableError, match="did not commit, and nothing was written"):
+        VERBS[verb](wf)
+
+
 def test_others_may_have_written_since(unanswering):
     """The chain value is this batch's own: neither an event behind it nor one in its place is taken for it."""
     db, wf, store = unanswering

@@ -8,7 +8,7 @@ from typing import Final
 
 from strandline.codec import body_digest, encode_json, encode_text, record_digest
 from strandline.engine.environment import Environment
-from strandline.engine.lineage import add_entry, maker, next_seq
+from strandline.engine.lineage import add_entry, maker, next_seq, own_key
 from strandline.engine.reading import find_view
 from strandline.engine.watching import watched
 from strandline.errors import CompactionLineageError, CorruptRecordError, InvalidInputError
@@ -147,7 +147,7 @@ def _keep(
             LineageEntry(
                 lineage_seq=0,
                 kind=LineageKind.CHECKPOINT,
-                op_key=f"checkpoint:{env.entropy.salt().hex()}",  # no salt of the state: an erasure takes that away
+                op_key=own_key(env, "checkpoint"),
                 revision=head.revision,
                 at_us=env.clock.now_us(),
                 view=basis.view if basis else None,

@@ -13,7 +13,7 @@ from strandline.engine.environment import Environment
 from strandline.engine.erase_plan import ErasurePlan, Loss, holds, reach_of, said_by
 from strandline.engine.erase_replace import is_affected
 from strandline.engine.erase_states import erase_states
-from strandline.engine.lineage import add_entry, next_seq
+from strandline.engine.lineage import add_entry, next_seq, own_key
 from strandline.engine.reading import read_log
 from strandline.errors import CorruptRecordError
 from strandline.model.candidate import Attempt, Candidate, CandidateState, Verdict
@@ -217,7 +217,7 @@ class _Taking:
             LineageEntry(
                 lineage_seq=0,
                 kind=LineageKind.ERASURE,
-                op_key=f"erasure:{view.name}:{moved.generation}",
+                op_key=own_key(self._env, f"erasure:{view.name}"),
                 revision=self._tx.log.head().revision,
                 at_us=self._env.clock.now_us(),
                 view=view.name,

@@ -14,7 +14,7 @@ from strandline.codec import record_digest
 from strandline.engine.ancestry import compose
 from strandline.engine.cases import check_cases_whole
 from strandline.engine.environment import Environment, check_author, check_whole
-from strandline.engine.lineage import add_entry, next_seq
+from strandline.engine.lineage import add_entry, next_seq, own_key
 from strandline.engine.reading import abandoned_of, check_register_whole, check_summary, find_view, read_one
 from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError, TenantScopeError
@@ -248,7 +248,7 @@ class _Fork:
         return LineageEntry(
             lineage_seq=0,
             kind=LineageKind.FORK,
-            op_key=f"fork:{next_seq(self._tx)}",
+            op_key=own_key(self._env, "fork"),
             revision=self._seq,
             at_us=self._env.clock.now_us(),
             view=view.name if view else None,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from strandline.engine.environment import Environment, check_author
-from strandline.engine.lineage import add_entry
+from strandline.engine.lineage import add_entry, own_key
 from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError, TenantScopeError
 from strandline.limits import HOLDS_MAX
@@ -109,7 +109,7 @@ def _add(env: Environment, tx: Transaction, kind: LineageKind, name: str, *, by:
     entry = LineageEntry(
         lineage_seq=0,
         kind=kind,
-        op_key=f"{kind}:{tx.log.head().lineage_seq + 1}",
+        op_key=own_key(env, kind),
         revision=tx.log.head().revision,
         at_us=env.clock.now_us(),
         by=by,

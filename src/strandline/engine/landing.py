@@ -19,7 +19,7 @@ def read_back(
 ) -> None:
     """Return if a transaction was committed.
 
-    Each event and each entry of the lineage is chained with a salt or a time of its own: what has the chain value that
+    Each event is chained with a salt, and each entry of the lineage with a key, of its own: what has the chain value that
     the transaction gave it is its own, whoever wrote since. It is looked for under the workflow's lock, so whatever the
     server still did for a connection that broke has ended. Without the lock only a find proves something: a standby may
     be behind, and the commit may be on its way.

@@ -28,6 +28,13 @@ def add_entry(tx: Transaction, entry: LineageEntry) -> LineageEntry:
     return placed
 
 
+def own_key(env: Environment, what: str) -> str:
+    """Return an op_key that no other transaction has: by its chain a lost commit is told from another's that says the
+    same at the same time (I19). It is no salt of a state, since an erasure takes those away.
+    """
+    return f"{what}:{env.entropy.salt().hex()}"
+
+
 def next_seq(tx: Transaction) -> int:
     """Return the lineage_seq that the next entry will have; the head is locked."""
     return tx.log.head().lineage_seq + 1

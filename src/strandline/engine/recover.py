@@ -15,7 +15,7 @@ from strandline.engine.choose_checkpoint import choose_checkpoint
 from strandline.engine.claim import fence_all, record_fence
 from strandline.engine.environment import Environment
 from strandline.engine.external import EXTERNAL, Loader, state_text, with_loads
-from strandline.engine.lineage import add_entry, check_entry, summary_of
+from strandline.engine.lineage import add_entry, check_entry, own_key, summary_of
 from strandline.engine.read_context import Context, assemble_context, check_needs, first_set
 from strandline.engine.reading import OF_A_SUMMARY, UNWRITTEN_MAIN, find_view, read_view
 from strandline.engine.reconcile import answer_by_controller, check_controller
@@ -245,7 +245,7 @@ def _entry(env: Environment, tx: Transaction, decided: Recovery, fenced: list[st
     return LineageEntry(
         lineage_seq=0,
         kind=LineageKind.RESTORE if restored else LineageKind.REPLAY,
-        op_key=f"recover:{tx.log.head().lineage_seq + 1}",
+        op_key=own_key(env, "recover"),
         revision=revision,
         at_us=env.clock.now_us(),
         view=decided.context.view,

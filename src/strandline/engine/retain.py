@@ -13,7 +13,7 @@ from strandline.engine.ancestry import compose
 from strandline.engine.environment import Environment, check_author
 from strandline.engine.erase import erase
 from strandline.engine.family import members
-from strandline.engine.lineage import add_entry
+from strandline.engine.lineage import add_entry, own_key
 from strandline.engine.reading import read_log
 from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, ErasureRefusedError, InvalidInputError
@@ -125,7 +125,7 @@ def _add(env: Environment, tx: Transaction, detail: dict[str, object], *, by: st
     entry = LineageEntry(
         lineage_seq=0,
         kind=LineageKind.RETENTION,
-        op_key=f"retention:{tx.log.head().lineage_seq + 1}",
+        op_key=own_key(env, "retention"),
         revision=tx.log.head().revision,
         at_us=env.clock.now_us(),
         by=by,

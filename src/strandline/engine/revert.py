@@ -14,7 +14,7 @@ from strandline.engine.acted_on import read_acted_on
 from strandline.engine.cases import as_read, open_case
 from strandline.engine.claim import fence_holder
 from strandline.engine.environment import Environment, check_author
-from strandline.engine.lineage import add_entry, first_generation, next_seq, read_entries, summary_of
+from strandline.engine.lineage import add_entry, first_generation, next_seq, own_key, read_entries, summary_of
 from strandline.engine.reading import check_reach, find_view, load_summary
 from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError
@@ -89,7 +89,7 @@ def revert_in(
         LineageEntry(
             lineage_seq=0,
             kind=LineageKind.REVERT,
-            op_key=f"revert:{view.name}:{shifted.generation}",
+            op_key=own_key(env, f"revert:{view.name}"),
             revision=tx.log.head().revision,
             at_us=now,
             view=view.name,

@@ -21,6 +21,7 @@ from strandline.engine.lineage import (
     first_generation,
     made_for,
     next_seq,
+    own_key,
     read_entries,
     summary_of,
 )
@@ -355,7 +356,7 @@ def _move(env: Environment, tx: Transaction, order: _Order, view: ViewHead, *, i
         LineageEntry(
             lineage_seq=0,
             kind=LineageKind.REWIND,
-            op_key=f"rewind:{view.name}:{moved.generation}",
+            op_key=own_key(env, f"rewind:{view.name}"),
             revision=tx.log.head().revision,
             at_us=env.clock.now_us(),
             view=view.name,
