@@ -19,10 +19,10 @@ def read_back(
 ) -> None:
     """Return if a transaction was committed.
 
-    Each event is chained with a salt, and each entry of the lineage with a key, of its own: what has the chain value that
-    the transaction gave it is its own, whoever wrote since. It is looked for under the workflow's lock, so whatever the
-    server still did for a connection that broke has ended. Without the lock only a find proves something: a standby may
-    be behind, and the commit may be on its way.
+    Each event is chained with a salt, and each entry of the lineage with a key, of its own: what has the chain value
+    that the transaction gave it is its own, whoever wrote since. It is looked for under the workflow's lock, so
+    whatever the server still did for a connection that broke has ended. Without the lock only a find proves something:
+    a standby may be behind, and the commit may be on its way.
 
     Args:
         store, scope: where.
