@@ -353,7 +353,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--json", action="store_true", help="The last line alone.")
+    parser.add_argument("--json", action="store_true", help="Nothing but violations, and the last line.")
     parser.add_argument("--kind", choices=sorted(KINDS), help="One kind of damage only.")
     wanted = parser.parse_args()
     began, stories = time.monotonic(), 0
@@ -362,7 +362,7 @@ def main() -> int:
         for done, seed in enumerate(range(wanted.seed, wanted.seed + wanted.count), start=1):
             for story in run.unit(seed, wanted.kind):
                 stories += 1
-                if stories <= STORIES_MAX and not wanted.json:
+                if stories <= STORIES_MAX:
                     again = f"python tests/crash/damage.py --seed {seed} --count 1"
                     again += f" --kind {wanted.kind}" if wanted.kind else ""
                     sys.stdout.write(f"violation: {story}\n  again: {again}\n")

@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="the first seed; schedule i has the seed SEED + i")
     parser.add_argument("--count", type=int, default=1_000, help="how many schedules")
     parser.add_argument("--workers", type=int, default=1, help="processes, each with its own seeds")
-    parser.add_argument("--json", action="store_true", help="no progress and no stories, only the last line")
+    parser.add_argument("--json", action="store_true", help="nothing but stories, and the last line")
     asked = parser.parse_args(arguments)
     if asked.count < 1 or asked.workers < 1 or asked.seed < 0:
         sys.stderr.write("count and workers are at least 1, seed at least 0\n")
@@ -28,9 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
     begun, tally = time.monotonic(), Tally()
     for part in _parts(asked.seed, asked.count, asked.workers):
         tally.add(part)
+        sys.stdout.writelines(f"{story}\n\n" for story in part.stories)
+        sys.stdout.flush()
         if not asked.json:
-            sys.stdout.writelines(f"{story}\n\n" for story in part.stories)
-            sys.stdout.flush()
             rate = tally.count / max(time.monotonic() - begun, 1e-9)
             sys.stderr.write(f"{tally.count:,} of {asked.count:,} schedules, {rate:,.0f}/s, {tally.violations} broke\n")
     detail = {"crossings": tally.crossings, "interleavings": len(tally.traces), **dict(sorted(tally.met.items()))}
