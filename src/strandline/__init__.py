@@ -89,7 +89,7 @@ from strandline.model.constructors import (
 )
 from strandline.model.context import ContextPart, Excerpt, NeedCounts, Omission, PartKind, Rung
 from strandline.model.due import DueCompaction, DueKey, DueResult, DueRun
-from strandline.model.effect import Effect, EffectOutcome, EffectOutcomeKind, EffectState
+from strandline.model.effect import Effect, EffectOutcome, EffectOutcomeKind, EffectState, KeyedProbe
 from strandline.model.erasure import Erased, FileScan, Hold, Reader, Retained, RetentionRule
 from strandline.model.event import Appended, Basis, EventKind, NewEvent, Role, SourceEvent
 from strandline.model.figures import Figures, StoreFigures
@@ -233,6 +233,7 @@ __all__ = [
     "JudgeRequest",
     "JudgedClaim",
     "Judgement",
+    "KeyedProbe",
     "LangChainSummarizer",
     "LastKnown",
     "LineUsage",

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import strandline
-from strandline import Abandon, EffectCantTell, EffectDone, EffectNeverHappened, EffectUnknownError
+from strandline import Abandon, EffectCantTell, EffectDone, EffectNeverHappened, EffectUnknownError, KeyedProbe
 from tests.unit.test_effect import ARGS, World, cases, crash, in_between, states, twin
 from tests.unit.test_engine_stage import log_of, new_workflow, talk
 
@@ -60,7 +60,7 @@ def test_the_probe_of_who_asks_tells(wf, answer):
             ask(wf, world, "c2", probe=world.answering(answer))
         assert world.runs == 1
         return
-    outcome = ask(wf, world, "c2", probe=world.answering(answer))
+    outcome = ask(wf, world, "c2", probe=KeyedProbe(lambda key: told(world, answer, key)))
     assert (cases(wf), world.probes) == ([], 1)
     if isinstance(answer, EffectDone):
         assert (outcome.kind, outcome.result, outcome.key, outcome.effect.key) == ("likely_repeat", "found", "c2", "c1")
@@ -70,6 +70,26 @@ def test_the_probe_of_who_asks_tells(wf, answer):
         return
     assert (outcome.kind, world.runs) == ("ran", 2)
     assert states(wf) == {"c1": ("failed", 1), "c2": ("done", 1)}
+
+
+def told(world, answer, key):
+    assert key == "c1", "it is told which one is in doubt"
+    return world.answering(answer)()
+
+
+def test_a_probe_that_looked_for_its_own_key_gives_no_leave(wf):
+    """What was asked for under the new key never happened: that says nothing of the old one, which did."""
+    world = World()
+    time_out(wf, world)
+    happened = {"c1"}
+    for _ in range(2):
+        with pytest.raises(EffectUnknownError, match="was not told this key") as unknown:
+            ask(wf, world, "c2", probe=lambda: EffectDone("it") if "c2" in happened else EffectNeverHappened())
+        assert unknown.value.key == "c1"
+    assert (world.runs, states(wf)) == (1, {"c1": ("unknown", 1)})
+    keyed = KeyedProbe(lambda key: EffectDone("it") if key in happened else EffectNeverHappened())
+    assert ask(wf, world, "c2", probe=keyed).kind == "likely_repeat"
+    assert world.runs == 1
 
 
 @pytest.mark.parametrize("answer", [*TOLD, Abandon()], ids=str)
@@ -151,7 +171,7 @@ def test_all_that_are_in_doubt_must_be_told(wf):
     world.error = None
     answers = [EffectNeverHappened(), EffectCantTell()]
     with pytest.raises(EffectUnknownError):
-        ask(wf, world, "c3", probe=lambda: answers.pop(0))
+        ask(wf, world, "c3", probe=KeyedProbe(lambda _: answers.pop(0)))
     assert sorted(states(wf).values()) == [("failed", 1), ("unknown", 1)]
     assert ask(wf, world, "c3", probe=lambda: EffectDone("found")).kind == "likely_repeat"
     assert world.runs == 2

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strandline
-from strandline import EffectDone, EffectNeverHappened, EffectUnknownError
+from strandline import EffectDone, EffectNeverHappened, EffectUnknownError, KeyedProbe
 from strandline.rules.repeats import names_request, request_identity
 from tests.unit.test_effect import World, cases, crash, in_between, states
 from tests.unit.test_engine_stage import bounded, log_of, new_workflow, quiet, talk
@@ -189,7 +189,7 @@ def test_a_repeat_of_what_nobody_knows_asks_the_probe(wf, answer):
             assert unknown.value.key == "first"
         assert world.runs == 0
         return
-    outcome = ask(wf, world, probe=world.answering(answer))
+    outcome = ask(wf, world, probe=KeyedProbe(lambda _: world.answering(answer)()))
     if isinstance(answer, EffectDone):
         assert (outcome.kind, outcome.result, outcome.effect.key) == ("likely_repeat", "found", "first")
     assert world.runs == (0 if isinstance(answer, EffectDone) else 1)

@@ -13,7 +13,7 @@ from strandline.engine.flow import run as drive
 from strandline.engine.guard import guard, list_permits
 from strandline.engine.read_context import Context
 from strandline.model.action import ActionNeed, Permit
-from strandline.model.effect import Effect, EffectOutcome
+from strandline.model.effect import Effect, EffectOutcome, KeyedProbe
 from strandline.model.event import Basis
 
 
@@ -26,7 +26,7 @@ class ActionVerbs(Verbs):
         tool: str,
         args: object,
         run: Callable[[], object],
-        probe: Callable[[], object] | None = None,
+        probe: Callable[[], object] | KeyedProbe | None = None,
         *,
         subject: str | None = None,
         again: bool = False,
@@ -47,7 +47,8 @@ class ActionVerbs(Verbs):
             run: does it, without an argument; what it returns, any JSON value, is recorded. EffectFailedError says that
                 it did not happen; any other exception leaves the outcome unknown.
             probe: tells, without an argument, whether it happened: EffectDone(result), EffectNeverHappened() or
-                EffectCantTell(). It is asked only when the outcome is unknown.
+                EffectCantTell(). It is asked only when the outcome is unknown. A KeyedProbe is told the key that it is
+                asked about; only such a one is believed that the same request never happened under another key (I18).
             subject: what it is done to; two effects of one tool and subject are the same request in other words.
             again: run it although the same request is in doubt under another key, or was likely run before a recovery.
             permit: of `guard`, for the action that bears the tool's name; it is checked again and used up in the
@@ -76,7 +77,7 @@ class ActionVerbs(Verbs):
         tool: str,
         args: object,
         run: Callable[[], object],
-        probe: Callable[[], object] | None,
+        probe: Callable[[], object] | KeyedProbe | None,
         subject: str | None,
         again: bool,
         permit: Permit | str | None,

@@ -9,7 +9,7 @@ from strandline.client.tools import Tool, ToolProbe, Toolset, ToolText, effect_d
 from strandline.client.verbs import in_thread
 from strandline.engine.read_context import Context
 from strandline.model.action import ActionNeed, Permit
-from strandline.model.effect import Effect, EffectOutcome
+from strandline.model.effect import Effect, EffectOutcome, KeyedProbe
 from strandline.model.event import Basis
 
 
@@ -24,7 +24,7 @@ class AsyncActionVerbs:
         tool: str,
         args: object,
         run: Callable[[], object],
-        probe: Callable[[], object] | None = None,
+        probe: Callable[[], object] | KeyedProbe | None = None,
         *,
         subject: str | None = None,
         again: bool = False,

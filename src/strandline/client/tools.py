@@ -16,6 +16,7 @@ from strandline.errors import InvalidInputError
 from strandline.limits import FAILURE_CHARS_MAX
 from strandline.model.case import ProbeAnswer
 from strandline.model.constructors import tool_call, tool_result
+from strandline.model.effect import KeyedProbe
 
 Arguments = Mapping[str, object]
 Tool = Callable[..., object]
@@ -33,6 +34,12 @@ def with_arguments(call: Callable[..., object], *args: object, **kwargs: object)
         return await answer if inspect.isawaitable(answer) else answer
 
     return awaiting
+
+
+def about(probe: ToolProbe, arguments: Arguments) -> KeyedProbe:
+    """Return the probe of a request: it looks for what was asked for, under whatever key."""
+    look = with_arguments(probe, arguments)
+    return KeyedProbe(lambda _: look())
 
 
 def effect_decorator(
@@ -65,7 +72,7 @@ def effect_decorator(
                 tool=named,
                 args=arguments,
                 run=with_arguments(function, *bound.args, **bound.kwargs),
-                probe=with_arguments(probe, arguments) if probe else None,
+                probe=about(probe, arguments) if probe else None,
                 view=verbs._view,
                 subject=subject(arguments) if callable(subject) else subject,
                 again=again,
@@ -170,7 +177,7 @@ class Toolset:
             tool=tool,
             args=dict(args),
             run=call,
-            probe=with_arguments(probe, args) if probe else None,
+            probe=about(probe, args) if probe else None,
             view=self._verbs._view,
             subject=subject(args) if subject else None,
             again=again,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from strandline.codec import storable
@@ -61,7 +62,7 @@ from strandline.errors import (
 )
 from strandline.limits import EFFECT_KEY_CHARS_MAX, EFFECT_ROUNDS_MAX, FAILURE_CHARS_MAX
 from strandline.model.case import Case, EffectCantTell, EffectDone, EffectNeverHappened, ProbeAnswer
-from strandline.model.effect import Effect, EffectOutcome, EffectOutcomeKind, EffectState
+from strandline.model.effect import Effect, EffectOutcome, EffectOutcomeKind, EffectState, KeyedProbe
 from strandline.model.event import EventKind
 from strandline.ports import KeyTakenError, Transaction
 from strandline.ports.occurrences import EffectTold
@@ -133,8 +134,9 @@ def _check(env: Environment, request: EffectRequest) -> _Asked:
         raise InvalidInputError(f"the subject of an effect is text that is not empty, or None, not {subject!r}")
     if not callable(request.run):
         raise InvalidInputError(f"run is called without an argument; a {type(request.run).__name__} can't be called")
-    if request.probe is not None and not callable(request.probe):
-        raise InvalidInputError(f"probe is called without an argument; {type(request.probe).__name__} can't be called")
+    probe = request.probe.look if isinstance(request.probe, KeyedProbe) else request.probe
+    if probe is not None and not callable(probe):
+        raise InvalidInputError(f"a probe is called; {type(probe).__name__} can't be")
     try:
         prepare(call_event(request, 1), env.references)
         return _Asked(request=request, fingerprint=fingerprint_of(env, request.tool, subject, request.args))
@@ -430,17 +432,26 @@ def _clear_up(env: Environment, request: EffectRequest, effect: Effect) -> Verb[
 def _ask(
     env: Environment, request: EffectRequest, effect: Effect
 ) -> Verb[tuple[ProbeAnswer, str, BaseException | None]]:
-    """Ask the probe; return its answer, how it was come by, and an interrupt that it raised."""
-    if request.probe is None:
+    """Ask the probe; return its answer, how it was come by, and an interrupt that it raised.
+
+    One that was not told the key may have looked for its own: that another's happened it can find, that it never will
+    it can't know (I18).
+    """
+    probe = request.probe
+    if probe is None:
         return EffectCantTell(), "there is no probe to ask", None
+    is_told = isinstance(probe, KeyedProbe)
     try:
-        told = yield Probe(call=request.probe)
+        told = yield Probe(call=partial(probe.look, effect.key) if isinstance(probe, KeyedProbe) else probe)
     except BaseException as gone:
         gone.add_note(_leave_unknown(env, request, effect, "nobody waited for the probe"))
         raise
     if told.error is not None:
         interrupt = None if isinstance(told.error, Exception) else told.error
         return EffectCantTell(), f"the probe raised {_said(told.error)}", interrupt
+    if isinstance(told.value, EffectNeverHappened) and effect.key != request.key and not is_told:
+        how = f"the probe that came with {request.key!r} was not told this key, and can't say that it never happened"
+        return EffectCantTell(), how, None
     if isinstance(told.value, EffectDone | EffectNeverHappened):
         return told.value, "the probe told it", None
     if isinstance(told.value, EffectCantTell):

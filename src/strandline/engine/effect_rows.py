@@ -30,7 +30,7 @@ from strandline.limits import EFFECT_ROUNDS_MAX, FAILURE_CHARS_MAX
 from strandline.model.action import Permit
 from strandline.model.case import ANSWER_NAMES, Case, CaseKind, CaseState, EffectDone, EffectNeverHappened
 from strandline.model.constructors import abandoned, tool_call, tool_result
-from strandline.model.effect import Effect, EffectState
+from strandline.model.effect import Effect, EffectState, KeyedProbe
 from strandline.model.event import Basis, Event, EventKind, NewEvent
 from strandline.model.ids import DEFAULT_VIEW
 from strandline.model.lineage import LineageKind
@@ -55,13 +55,13 @@ class MovedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectRequest:
-    """What was asked for. `run` and `probe` take no argument."""
+    """What was asked for. `run` takes no argument, nor does a `probe` that is no KeyedProbe."""
 
     key: str
     tool: str
     args: object
     run: Callable[[], object]
-    probe: Callable[[], object] | None
+    probe: Callable[[], object] | KeyedProbe | None
     view: str
     subject: str | None = None
     again: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from strandline.model.event import Basis
@@ -41,6 +42,15 @@ class Effect:
     basis: Basis | None = None
     permit_id: str | None = None
     actor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedProbe:
+    """A probe that is told, by its key, which effect it is asked about. So it may say of the same request under another
+    key that it never happened; one that is not told can't (I18): it may have looked for its own.
+    """
+
+    look: Callable[[str], object]  # of the key; may be awaited
 
 
 class EffectOutcomeKind(enum.StrEnum):

@@ -31,6 +31,7 @@ from strandline import (
     EffectOutcome,
     EffectOutcomeKind,
     InvalidInputError,
+    KeyedProbe,
     Permit,
     Workflow,
 )
@@ -190,9 +191,9 @@ class ToolLedger:
         return attempt.message(f"{attempt.tool} was not permitted, and did not run: {reasons}", status="error")
 
 
-def _probe(probe: ToolProbe, arguments: Arguments) -> Callable[[], object]:
-    """Return the probe of one call: a function without arguments, awaited if it is."""
-    return partial(probe, arguments)
+def _probe(probe: ToolProbe, arguments: Arguments) -> KeyedProbe:
+    """Return the probe of one call: it looks for what was asked for, under whatever key."""
+    return KeyedProbe(lambda _: probe(arguments))
 
 
 async def _in_thread(call: Callable[[], Permit | None]) -> Permit | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from strandline import Workflow
+from strandline import KeyedProbe, Workflow
 from strandline.engine.compact import compact
 from strandline.engine.read_context import Context
 from strandline.engine.run_due import DueOrder
@@ -244,15 +244,16 @@ def _effect(play: Play, key: str, args: dict[str, str], tool: str | None = None,
             raise ConnectionError("the answer was lost")
         return result
 
-    def probe() -> object:
+    def look(asked: str) -> object:
         nonlocal promises
         if process.cross(Point.PROBE) is Fault.BROKEN:
             raise ConnectionError("it was not reached")
-        answer = outside.look(name, knows=number % 5 != 0)
+        answer = outside.look(f"{play.step.tenant}/{asked}", knows=number % 5 != 0)
         promises = outside.promised[name]
         return answer
 
-    done = play.wf.effect(key, tool or key, args, run, probe if number % 4 else None, permit=permit)
+    probe = (None, lambda: look(key), KeyedProbe(look), KeyedProbe(look))[number % 4]  # without, of its own key, of any
+    done = play.wf.effect(key, tool or key, args, run, probe, permit=permit)
     return Answer(f"{key}: {done.kind.value}")
 
 
