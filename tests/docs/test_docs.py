@@ -270,3 +270,11 @@ def test_a_decision_has_its_sections_and_stands_in_the_index(page: Path) -> None
 
 def test_decisions_are_numbered_without_a_gap() -> None:
     assert [int(page.name[:4]) for page in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+
+
+def test_the_index_has_each_decision_once_in_order() -> None:
+    listed = re.findall(
+        r"^- \[(\d{4})\]\(adr/([\w-]+\.md)\)", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert [name for _, name in listed] == [page.name for page in DECISIONS]
+    assert all(name.startswith(number) for number, name in listed)
