@@ -41,3 +41,15 @@ def test_without_the_search_for_strays_doubled_rows_go_unseen(run, monkeypatch):
     monkeypatch.setattr("strandline.stores.sqlite.store.stray_queries", lambda: iter(()))
     stories = [story for seed in range(12) for story in run.unit(seed, "doubled_rows")]
     assert any("neither a read nor `verify` noticed" in story for story in stories)
+
+
+def test_what_broke_is_told_to_who_reads_json_too(monkeypatch, capsys):
+    """`make soak` asks with --json, and shows the stories: without one nobody knew which unit to repeat."""
+    monkeypatch.setattr(damage.Run, "unit", lambda self, seed, kind=None: ["it read other content"])
+    monkeypatch.setattr(sys, "argv", ["damage.py", "--seed", "7", "--count", "1", "--json"])
+    assert damage.main() == 1
+    story, again, _ = capsys.readouterr().out.splitlines()
+    assert (story, again) == (
+        "violation: it read other content",
+        "  again: python tests/crash/damage.py --seed 7 --count 1",
+    )

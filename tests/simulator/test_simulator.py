@@ -92,6 +92,16 @@ def test_the_command_ends_with_one_object(capsys: pytest.CaptureFixture[str]) ->
     assert main(["--count", "0"]) == 2
 
 
+def test_what_broke_is_told_to_who_reads_json_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`make soak` asks with --json, and shows the stories: without one nobody knew which schedule to repeat."""
+    draft_not_judged(monkeypatch)
+    seed = next(seed for seed in seeds_with("compact") if run_schedules(seed, 1).stories)
+    assert main(["--seed", str(seed), "--count", "1", "--json"]) == 1
+    assert f"repeat it: python -m strandline.testing.simulator --seed {seed} --count 1\n" in capsys.readouterr().out
+
+
 # ---------------------------------------------------------------------------------------------- it can fail
 
 
