@@ -449,9 +449,11 @@ def story_of(seed: int, unit: Unit) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Cut the connection to PostgreSQL where it hurts.")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--json", action="store_true", help="changes nothing: the last line is one")
+    parser.add_argument("--seed", type=int, default=1, help="of the first unit; the next has the next (1)")
+    parser.add_argument("--count", type=int, default=200, help="how many units (200)")
+    parser.add_argument(
+        "--json", action="store_true", help="taken as by the other programmes; the last line is JSON with or without it"
+    )
     options = parser.parse_args(arguments)
     if sys.platform != "linux":
         sys.stderr.write("it needs Linux: the server's programs come in a wheel for it\n")

@@ -454,8 +454,8 @@ def result(counts: Counts, took_s: float) -> dict[str, object]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Kill a program at random moments, and look at its store.")
-    parser.add_argument("--kills", "--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kills", "--count", type=int, default=200, help="how many (200)")
+    parser.add_argument("--seed", type=int, default=1, help="of the moments of the kills")
     parser.add_argument("--file", type=Path, help="a transcript; by default a real one, else the demo's")
     parser.add_argument("--budget", type=int, default=12_000)
     parser.add_argument("--postgres", choices=("client", "server"), help="on PostgreSQL 18, and who is killed there")

@@ -400,9 +400,10 @@ class Tally:
 class Programme:
     """The table of units, and how they are done."""
 
-    def __init__(self, stage: Stage, verbs: list[Verb]) -> None:
+    def __init__(self, stage: Stage, verbs: list[Verb], sabotage: str | None) -> None:
         self._stage = stage
-        self._verbs = verbs
+        self._words = "".join(f" --verb {verb.name!r}" for verb in verbs) if len(verbs) < len(VERBS) else ""
+        self._words += f" --sabotage {sabotage}" if sabotage else ""
         scenes = list(stage.scenes(verbs))
         self.broken = [fault for scene in scenes for fault in scene.broken()]
         self.scenes = len(scenes)
@@ -429,8 +430,7 @@ class Programme:
         tally.detail[_ending(run)] += 1
         if wrong:
             met = f"call {number} of {len(scene.calls)}, {call.told}, {deed.value}" + (f" {keep} bytes" * bool(keep))
-            verbs = "".join(f" --verb {verb.name!r}" for verb in self._verbs) if len(self._verbs) < len(VERBS) else ""
-            repeat = f"python tests/crash/syscalls.py --seed {seed} --count 1{verbs}"
+            repeat = f"again: python tests/crash/syscalls.py --seed {seed} --count 1{self._words}"
             story = "\n".join([f"seed {seed}: {scene.name}: {met}", *(f"  {fault}" for fault in wrong), f"  {repeat}"])
             tally.violations.append(story)
 
@@ -452,8 +452,8 @@ def told(call: Operation) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Kill, or fail, a process at each system call by which it writes.")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=1, help="of the first unit; the next has the next (1)")
+    parser.add_argument("--count", type=int, default=1_000, help="how many units (1000)")
     parser.add_argument("--json", action="store_true", help="nothing on stdout but violations and the last line")
     parser.add_argument("--verb", action="append", choices=[verb.name for verb in VERBS], help="these only")
     parser.add_argument("--sabotage", choices=SABOTAGES, help="break the library in this way: it must be found")
@@ -466,7 +466,7 @@ def main() -> int:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="strandline-calls-", dir=MEMORY if MEMORY.is_dir() else None) as folder:
         sys.stderr.write("recording the undisturbed runs\n")
-        programme = Programme(Stage(Path(folder), broken), verbs)
+        programme = Programme(Stage(Path(folder), broken), verbs, options.sabotage)
         tally, printed, struck = Tally(), 0, time.perf_counter()
         for tally in programme.run(options.seed, options.count):
             for story in tally.violations[printed:]:

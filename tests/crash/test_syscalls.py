@@ -4,6 +4,7 @@ Runs the command of syscalls.py, which says what is checked; and shows that it f
 """
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,3 +54,4 @@ def test_it_finds_a_library_that_is_broken(sabotage, told):
     assert code == 1
     assert result["violations"] > 0
     assert told in stories
+    assert re.search(rf"--seed \d+ --count 1 --verb 'append' --sabotage {sabotage}$", stories, re.MULTILINE)
