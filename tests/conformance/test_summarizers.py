@@ -4,6 +4,7 @@ import asyncio
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from strandline.summarizers.extractive import ExtractiveSummarizer
 from strandline.testing import FaultyStore, SeededEntropy
 from strandline.testing.conformance import StoreConformance, SummarizerConformance, Trouble
 from strandline.testing.conformance.base import OpenStore
-from strandline.testing.conformance.report import Report, run, shown
+from strandline.testing.conformance.report import Report, reason_of, run, shown
 from strandline.testing.conformance.summarizers import FailingSummarizer, MakeSummarizer
 
 HANGS_S = 3_600.0
@@ -147,6 +148,19 @@ def test_what_is_broken_is_told(found: Report, capability: str, check: str) -> N
     assert check in shown(found)
 
 
+def test_what_is_broken_says_what_was_found(found: Report) -> None:
+    broken = {check: why for law in found.laws for check, why in law.broken.items()}
+    assert re.fullmatch(r"AssertionError: \d+ tokens, budget 60", broken["test_a_draft_stays_within_its_budget[60]"])
+
+
+def test_an_assertion_that_pytest_does_not_explain_is_told_as_it_stands() -> None:
+    """The command runs without rewritten assertions."""
+    assert reason_of(">       assert 0 < len(value)\nE       AssertionError\n\nlaws.py:7: AssertionError") == (
+        "does not hold: 0 < len(value)"
+    )
+    assert reason_of(">       assert draft.text, 'none'\nE       AssertionError: none") == "AssertionError: none"
+
+
 def test_a_report_says_what_is_kept_and_what_was_not_asked(found: Report) -> None:
     text = shown(found)
     assert "identity" in text
@@ -180,9 +194,12 @@ def test_the_command_finds_what_lies_in_the_folder_and_prints_json(tmp_path: Pat
         ("json:nothing", "can't be found: module 'json' has no attribute 'nothing'"),
         ("json:__name__", "can't be called: it is a str"),
         ("nothing", "can't be found"),
+        ("json:dumps --summarizer", "'json:dumps' failed: TypeError: dumps() missing 1 required positional argument"),
+        ("gc:collect", "'gc:collect' failed: TypeError: "),
+        ("gc:enable --summarizer", "'gc:enable' made nothing: it returned None\nhint: It is called with nothing"),
     ],
 )
 def test_what_is_not_there_is_refused(tmp_path: Path, name: str, told: str) -> None:
-    done = conformance(name, folder=tmp_path)
+    done = conformance(*name.split(), folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert told in done.stderr

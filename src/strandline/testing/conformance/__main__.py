@@ -39,8 +39,29 @@ def find(name: str) -> Callable[..., object]:
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidInputError(f"{name!r} can't be found: {error}", hint="Give it as package.module:name.") from error
     if not callable(found):
-        raise InvalidInputError(f"{name!r} can't be called: it is a {type(found).__name__}")
+        hint = "Name a function or a class."
+        raise InvalidInputError(f"{name!r} can't be called: it is a {type(found).__name__}", hint=hint)
     return found
+
+
+def try_out(name: str, factory: Callable[..., object], *, summarizer: bool) -> None:
+    """Make one, so that a factory which makes none is told once, and not check by check.
+
+    Raises:
+        InvalidInputError: it fails, or makes nothing.
+    """
+    hint = "It is called with nothing, and makes a summarizer."
+    if not summarizer:
+        hint = "It is called with a path, and makes a store. For a summarizer add --summarizer."
+    with tempfile.TemporaryDirectory(prefix="strandline-conformance-") as folder:
+        try:
+            made = factory() if summarizer else factory(str(Path(folder) / "store"))
+        except Exception as error:
+            raise InvalidInputError(f"{name!r} failed: {type(error).__name__}: {error}", hint=hint) from error
+        if made is None:
+            raise InvalidInputError(f"{name!r} made nothing: it returned None", hint=hint)
+        if hasattr(made, "close"):
+            made.close()
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -59,8 +80,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         factory = find(asked.factory)
         failing = find(asked.failing) if asked.failing else None
+        try_out(asked.factory, factory, summarizer=asked.summarizer)
     except InvalidInputError as error:
-        print(f"{error} {error.hint}", file=sys.stderr)  # noqa: T201  the result of a command
+        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)  # noqa: T201  the result of a command
         return 2
     with tempfile.TemporaryDirectory(prefix="strandline-conformance-") as folder:
         report = run(

@@ -86,7 +86,7 @@ class Recorder:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note why nothing could be collected."""
         if report.failed:
-            self.failure = _last_line(report.longreprtext)
+            self.failure = reason_of(report.longreprtext)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note the outcome of a check: its set-up and its end count, too."""
@@ -98,15 +98,19 @@ class Recorder:
         elif report.failed:
             if check not in law.broken and report.when == "teardown":
                 law.passed -= 1
-            law.broken.setdefault(check, _last_line(report.longreprtext))
+            law.broken.setdefault(check, reason_of(report.longreprtext))
         elif report.when == "call":
             law.passed += 1
 
 
-def _last_line(text: str) -> str:
-    """Return what an error says: the first of pytest's lines that are marked as such."""
-    said = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
-    return (said or text.splitlines()[-1:] or ["it failed"])[0][:REASON_CHARS_MAX]
+def reason_of(text: str) -> str:
+    """Return what an error says: the first of pytest's lines that are marked as such; else what does not hold."""
+    lines = text.splitlines()
+    said = [line[1:].strip() for line in lines if line.startswith("E ")]
+    stood = [line[1:].strip() for line in lines if line.startswith(">")]  # innermost last
+    if said[:1] == [AssertionError.__name__] and stood:
+        said = [f"does not hold: {stood[-1].removeprefix('assert ')}"]
+    return (said or lines[-1:] or ["it failed"])[0][:REASON_CHARS_MAX]
 
 
 def run(

@@ -117,7 +117,8 @@ class IdentityLaws(SummarizerLaws):
 
     def test_it_is_a_summarizer(self, summarizer: Summarizer | AsyncSummarizer) -> None:
         """It has what the Protocol asks for."""
-        assert isinstance(summarizer, Summarizer | AsyncSummarizer)
+        lacks = [name for name in ("name", "version", "window_tokens", "summarize") if not hasattr(summarizer, name)]
+        assert isinstance(summarizer, Summarizer | AsyncSummarizer), f"it lacks {', '.join(lacks)}"
 
     @pytest.mark.parametrize("what", ["name", "version"])
     def test_it_has_a_name_and_a_version(self, summarizer: Summarizer | AsyncSummarizer, what: str) -> None:
@@ -143,9 +144,9 @@ class DraftLaws(SummarizerLaws):
     def test_a_draft_is_finished_and_says_something(self, summarizer: Summarizer | AsyncSummarizer) -> None:
         """C14: only the finish reason "stop" is a finished summary."""
         draft = ask(summarizer, make_request())
-        assert isinstance(draft, Draft)
+        assert isinstance(draft, Draft), f"it returned a {type(draft).__name__}, not a Draft"
         assert draft.finish == FINISHED
-        assert draft.text.strip()
+        assert draft.text.strip(), "the text is empty"
 
     @pytest.mark.parametrize("budget_tokens", BUDGETS)
     def test_a_draft_stays_within_its_budget(
@@ -153,7 +154,8 @@ class DraftLaws(SummarizerLaws):
     ) -> None:
         """By the counter of the request."""
         request = make_request(budget_tokens=budget_tokens)
-        assert request.counter.count(ask(summarizer, request).text) <= budget_tokens
+        tokens = request.counter.count(ask(summarizer, request).text)
+        assert tokens <= budget_tokens, f"{tokens} tokens, budget {budget_tokens}"
 
     def test_a_later_attempt_and_older_texts_are_taken(self, summarizer: Summarizer | AsyncSummarizer) -> None:
         """C14, I12: a request may tell what was wrong before, and stand on older summaries."""
@@ -203,7 +205,7 @@ class DeterminismLaws(SummarizerLaws):
         if not self.deterministic:
             pytest.skip("it does not claim to be deterministic")
         texts = {ask(make_summarizer(), make_request()).text for _ in range(3)}
-        assert len(texts) == 1
+        assert len(texts) == 1, f"three requests that are alike gave {len(texts)} texts"
 
 
 class CompactionLaws(SummarizerLaws):
