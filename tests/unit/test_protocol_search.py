@@ -273,3 +273,17 @@ def test_a_hundred_thousand_states_break_no_law() -> None:
     """The million is the soak's: `python -m strandline.testing.protocol --count 1000000`."""
     for name in ("background", "calls"):
         assert search(CONFIGURATIONS[name], states_max=50_000).broken is None
+
+
+def test_without_a_guard_the_command_looks_into_each_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first one has no recovery, so without it no law of recovery breaks, however many states it has."""
+    assert main(["--count", "500", "--without", "needs"]) == 1
+    printed = capsys.readouterr().out
+    assert "compaction: 500 states" in printed
+    assert "I16: it went on, and the reference of event 1 stands nowhere" in printed
+    assert "--configuration cases --count 500 --without needs" in printed
+
+
+def test_the_command_says_when_no_law_breaks_without_a_guard(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--count", "50", "--configuration", "compaction", "--without", "needs"]) == 0
+    assert "no law broke without needs: other guards see to it, or --count is small" in capsys.readouterr().out

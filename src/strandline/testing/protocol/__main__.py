@@ -16,7 +16,8 @@ from strandline.testing.protocol.story import story_of
 
 _DESCRIPTION = """Search the model of the protocol breadth-first. A unit is a distinct state. Nothing is drawn: the same
 arguments visit the same states. --seed says with which configuration the search begins; it goes on with the next ones,
-each to its end, until so many states were visited."""
+each to its end, until so many states were visited. Where a guard is off, each configuration is searched for itself, up
+to so many states: which law breaks first, and where, depends on the guard."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,12 +30,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     states = violations = 0
     detail: Counter[str] = Counter()
     for name in (*names[turn:], *names[:turn]):
-        if states >= options.count:
+        left = options.count if options.without else options.count - states
+        if left <= 0:
             break
         found = search(
             CONFIGURATIONS[name],
             guards,
-            states_max=options.count - states,
+            states_max=left,
             progress=lambda so_far, name=name: _tell(f"\r{name}: {so_far:,} states"),  # type: ignore[misc]
         )
         states += found.states
@@ -51,6 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             without = "".join(f" --without {guard}" for guard in options.without)
             again = f"python -m strandline.testing.protocol --configuration {name} --count {options.count}{without}"
             sys.stdout.write("\n".join([*story_of(found.broken), f"     again: {again}"]) + "\n")
+    if options.without and not violations and not options.json:
+        sys.stdout.write(
+            f"no law broke without {', '.join(options.without)}: other guards see to it, or --count is small\n"
+        )
     seconds = round(time.perf_counter() - began, 3)
     summary = {"count": states, "violations": violations, "seconds": seconds, "detail": dict(detail)}
     sys.stdout.write(json.dumps(summary) + "\n")
@@ -59,13 +65,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m strandline.testing.protocol", description=_DESCRIPTION)
-    parser.add_argument("--count", type=_whole, default=100_000, help="how many distinct states are visited")
-    parser.add_argument("--seed", type=_whole, default=1, help="with which configuration to begin, from 1 on")
+    parser.add_argument("--count", type=_whole, default=100_000, help="how many distinct states are visited (100,000)")
+    parser.add_argument("--seed", type=_whole, default=1, help="with which configuration to begin (1, the first)")
     parser.add_argument("--configuration", choices=list(CONFIGURATIONS), help="search this one only")
     parser.add_argument(
         "--without", action="append", default=[], choices=Guards._fields, help="switch a guard off, to see it fail"
     )
-    parser.add_argument("--json", action="store_true", help="print the summary only, and violations")
+    parser.add_argument("--json", action="store_true", help="print violations and the summary only")
     return parser.parse_args(argv)
 
 
