@@ -359,6 +359,7 @@ def test_the_command_keeps_checks_and_refuses(file, tmp_path):
         code, out, err = call(*words, kept, "--store", file)
         assert code == 8
         assert "revision was 5, is 3" in out + err
+        assert "restore the newest backup that the witness accepts" in err
     assert kept.read_bytes() == before
     code, out, _ = call("verify", "--witness", kept, "--store", file, "--json")
     assert [(one["workflow"], one["place"]) for one in json.loads(out)["problems"]] == [("acme/one", "witness")]

@@ -12,8 +12,8 @@ from strandline.cli.command import Answer, Target
 from strandline.cli.failures import CORRUPT, describe
 from strandline.cli.output import count, pick, table_of
 from strandline.cli.progress import progress
-from strandline.cli.witnesses import KeyFile, key_of, not_continued, read_file
-from strandline.errors import TenantScopeError
+from strandline.cli.witnesses import WITNESS, KeyFile, key_of, not_continued, read_file
+from strandline.errors import NotContinuedError, TenantScopeError
 from strandline.model.ids import DEFAULT_VIEW
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ def verify(target: Target, witness: WitnessFile = None, key_file: KeyFile = None
     first, found = report.problems[0], count(len(report.problems), "problem")
     described = describe(CorruptRecordError(first.reason, place=first.place))
     hint = "Restore the file from a backup; nothing was repaired or skipped."
+    if all(problem.place == WITNESS for problem in report.problems):  # whole, and not the one that was there
+        hint = NotContinuedError.hint
     return Answer(
         value=value,
         heading=f"{found}: {what}",

@@ -14,6 +14,7 @@ from strandline.limits import WITNESS_FILE_BYTES_MAX, WITNESS_KEY_BYTES_MAX
 if TYPE_CHECKING:
     from strandline import Problem, Strandline, Tenant
 
+WITNESS: Final = "witness"  # the place of a problem that a witness finds, and the store itself does not
 KEY_VARIABLE: Final = "STRANDLINE_WITNESS_KEY"
 _KEY_HELP: Final = f"Sign, or demand a signature, with the key in this file.  [default: that in {KEY_VARIABLE}]"
 KeyFile = Annotated[Path | None, typer.Option("--key-file", metavar="FILE", help=_KEY_HELP)]
@@ -74,7 +75,7 @@ def not_continued(proved: Strandline | Tenant, kept: bytes, key: bytes | None) -
         proved.check_witness(kept, key=key)
     except NotContinuedError as error:
         return tuple(
-            Problem(workflow=f"{one.tenant}/{one.workflow}", place="witness", reason=one.reason)
+            Problem(workflow=f"{one.tenant}/{one.workflow}", place=WITNESS, reason=one.reason)
             for one in error.findings
             if isinstance(one, NotContinued)
         )
