@@ -60,6 +60,7 @@ POLL_S = 0.2
 GRACE_S = 10.0  # from SIGTERM to SIGKILL, for a programme that is to stop
 RATE_CHUNKS = 5  # the newest of a programme, by which is judged how long one takes
 MARGIN = 0.8  # of the time left that a chunk is planned for
+_CHUNKS = "What has not ended then counts for nothing, and a chunk takes a minute or so: give several."
 STORY_LINES_MAX = 40  # of violations that are shown; the rest is in the file that is named
 
 
@@ -361,8 +362,12 @@ def only_one(root: Path) -> Iterator[None]:
 def main(arguments: Sequence[str], root: Path = ROOT) -> int:
     """Run what is asked for, and return the exit code."""
     parser = argparse.ArgumentParser(description="Run the programmes of soak.toml until the time is over.")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help=f"no longer than this (default: {MINUTES:g})")
-    parser.add_argument("--only", action="append", metavar="NAME", help="a programme; may be given several times")
+    parser.add_argument(
+        "--minutes", type=float, default=MINUTES, help=f"no longer than this (default: {MINUTES:g}). {_CHUNKS}"
+    )
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help=f"a programme of {LIST}; may be given several times"
+    )
     parser.add_argument("--workers", type=int, default=WORKERS, help=f"programmes at once (default: {WORKERS})")
     parser.add_argument("--report", action="store_true", help="run nothing; write the page from what was counted")
     asked = parser.parse_args(arguments)

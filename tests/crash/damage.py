@@ -351,8 +351,8 @@ def _witness_of(path: Path, folder: Path) -> str:
 def main() -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1, help="of the first unit; the next has the next (1)")
+    parser.add_argument("--count", type=int, default=200, help="how many units (200)")
     parser.add_argument("--json", action="store_true", help="Nothing but violations, and the last line.")
     parser.add_argument("--kind", choices=sorted(KINDS), help="One kind of damage only.")
     wanted = parser.parse_args()
