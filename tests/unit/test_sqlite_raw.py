@@ -48,17 +48,75 @@ def test_another_process_that_closes_the_store_takes_nothing_along(tmp_path, rea
         assert events_seen_elsewhere(path) == 3
 
 
-def test_a_file_is_read_whole_and_stays_open_while_it_has_a_name(tmp_path):
+def descriptors_of(path: Path) -> int:
+    """Count the descriptors of this process that lead to a file."""
+    wanted, count = path.stat(), 0
+    for opened in Path("/dev/fd").iterdir():
+        try:
+            count += os.path.samestat(os.fstat(int(opened.name)), wanted)
+        except OSError:  # the one that listed them
+            continue
+    return count
+
+
+def test_a_file_is_read_whole_and_closed_where_no_connection_is(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"0123456789")
     assert list(raw.read_pieces(path, 4)) == [b"0123", b"4567", b"89"]
-    inode = path.stat().st_ino
-    assert list(raw.read_pieces(path, 10)) == [b"0123456789"]
-    assert [os.fstat(descriptor).st_ino for descriptor in raw._OPEN].count(inode) == 1
-    path.unlink()
-    path.write_bytes(b"another")
-    assert list(raw.read_pieces(path, 10)) == [b"another"]
-    assert all(os.fstat(descriptor).st_nlink for descriptor in raw._OPEN)
+    assert next(raw.read_pieces(path, 4)) == b"0123"
+    assert descriptors_of(path) == 0
+
+
+def test_a_store_that_is_read_often_keeps_one_descriptor_and_none_when_it_is_closed(tmp_path):
+    path = tmp_path / "store.db"
+    with strandline.open(path) as db:
+        db.tenant("acme").workflow("w").append(strandline.message("user", "Zebulon said it."))
+        list(raw.read_pieces(path, 4096))
+        open_now = descriptors_of(path)
+        for _ in range(3):
+            list(raw.read_pieces(path, 4096))
+        assert descriptors_of(path) == open_now
+    assert descriptors_of(path) == 0
+
+
+def test_a_file_that_is_no_store_leaves_nothing_open(tmp_path):
+    path = tmp_path / "store.db"
+    path.write_bytes(b"no store at all" * 100)
+    with pytest.raises(strandline.StrandlineError):
+        strandline.open(path)
+    assert list(raw.read_pieces(path, 4096))
+    assert descriptors_of(path) == 0
+
+
+def test_two_who_read_at_once_do_not_move_each_others_place(tmp_path):
+    path = tmp_path / "store.db"
+    with strandline.open(path) as db:
+        db.tenant("acme").workflow("w").append(strandline.message("user", "Zebulon said it."))
+        whole = b"".join(raw.read_pieces(path, 4096))
+        one, other = raw.read_pieces(path, 1000), raw.read_pieces(path, 1500)
+        seen = [next(one), next(other), *one, *other]
+        assert sorted(map(len, seen)) == sorted(map(len, [*raw.read_pieces(path, 1000), *raw.read_pieces(path, 1500)]))
+        assert seen[0] == whole[:1000]
+        assert seen[1] == whole[:1500]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_forked_child_does_not_move_the_place_at_which_its_parent_reads(tmp_path):
+    path = tmp_path / "store.db"
+    with strandline.open(path) as db:
+        db.tenant("acme").workflow("w").append(strandline.message("user", "Zebulon said it."))
+        whole = list(raw.read_pieces(path, 1000))
+        reading, goes_on = raw.read_pieces(path, 1000), os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.read(goes_on[0], 1)  # the parent is in the middle of the file
+            os._exit(0 if list(raw.read_pieces(path, 1000)) == whole else 1)
+        seen = [next(reading)]
+        os.write(goes_on[1], b".")
+        status = os.waitpid(child, 0)[1]
+        seen += reading
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert seen == whole
 
 
 def test_the_locks_are_what_is_at_stake(tmp_path):

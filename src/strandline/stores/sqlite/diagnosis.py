@@ -27,7 +27,7 @@ from strandline.model.diagnosis import Check, Trouble, failed, passed, warned
 from strandline.stores.migrate import read_migrations
 from strandline.stores.sql.diagnosis import check_meta, check_schema, check_work
 from strandline.stores.sqlite.place import in_bytes, look_at_files, look_at_place, size_of
-from strandline.stores.sqlite.raw import read_pieces
+from strandline.stores.sqlite.raw import Connection, read_pieces
 from strandline.stores.sqlite.store import APPLICATION_ID
 
 SQLITE_MIN: Final = (3, 39, 0)
@@ -132,8 +132,11 @@ def _opened(path: Path, now_us: int, *, deep: bool, immutable: bool) -> Iterator
     """Open the file for reading only, and look into it in one transaction."""
     uri = f"file:{quote(str(path.resolve()))}?mode=ro{'&immutable=1' if immutable else ''}"
     try:
-        connection = sqlite3.connect(uri, uri=True, timeout=DOCTOR_BUSY_TIMEOUT_S, isolation_level=None)
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=DOCTOR_BUSY_TIMEOUT_S, isolation_level=None, factory=Connection
+        )
         with closing(connection):
+            connection.enter(path)
             connection.execute("PRAGMA query_only=ON")
             connection.execute("BEGIN")
             yield from _tables(connection, path, now_us, deep=deep)

@@ -1,21 +1,54 @@
-"""Read the bytes of a store's file past SQLite, and never close it while it has a name.
+"""Read the bytes of a store's file past SQLite, and close it only where no connection of this process has it open.
 
 POSIX drops all locks of a process on a file when the process closes any descriptor of it. SQLite's own would go with
 them: another process that closes the store would take itself for the last one, and delete the write-ahead log that this
 one goes on writing to. What this one acknowledged from then on would be lost (sqlite.org/howtocorrupt.html, 2.2).
+
+So a descriptor is set aside while a connection is there, for the next who reads, and closed with the last of them.
 """
 
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+_File = tuple[int, int]  # device and inode
+
 _AS_IT_IS: Final[int] = getattr(os, "O_BINARY", 0)  # Windows would change line ends
 _LOCK: Final = threading.Lock()
-_OPEN: Final[list[int]] = []  # descriptors, one for each file
+_CONNECTIONS: Final = Counter[_File]()
+_ASIDE: Final[dict[_File, list[int]]] = {}  # descriptors that nobody reads from, of files with connections
+
+
+class Connection(sqlite3.Connection):
+    """A connection that is known here from `enter`, which comes before its first statement, until it is closed."""
+
+    _file: _File | None = None
+
+    def enter(self, path: str | Path) -> None:
+        """Say which file it has open. Before its first statement it holds no locks that could go."""
+        found = os.stat(path)  # noqa: PTH116
+        with _LOCK:
+            self._file = found.st_dev, found.st_ino
+            _CONNECTIONS[self._file] += 1
+
+    def close(self) -> None:
+        """Close it, and what was set aside because of it."""
+        super().close()
+        file, self._file = self._file, None
+        if file is None:
+            return
+        with _LOCK:
+            _CONNECTIONS[file] -= 1
+            if not _CONNECTIONS[file]:
+                del _CONNECTIONS[file]
+                for descriptor in _ASIDE.pop(file, ()):
+                    os.close(descriptor)
 
 
 def read_pieces(path: Path, piece_bytes: int) -> Iterator[bytes]:
@@ -24,27 +57,44 @@ def read_pieces(path: Path, piece_bytes: int) -> Iterator[bytes]:
     Raises:
         OSError: it can't be read.
     """
-    descriptor, offset = _descriptor(path), 0
-    while piece := _read(descriptor, offset, piece_bytes):
-        yield piece
-        offset += len(piece)
+    descriptor = _open(path)
+    try:
+        while piece := os.read(descriptor, piece_bytes):
+            yield piece
+    finally:
+        close(descriptor)
 
 
-def _descriptor(path: Path) -> int:
+def _open(path: Path) -> int:
+    found = path.stat()
     with _LOCK:
-        for descriptor in list(_OPEN):
-            if os.fstat(descriptor).st_nlink == 0:  # nobody can open it any more
-                _OPEN.remove(descriptor)
-                os.close(descriptor)
-        wanted = path.stat()
-        for descriptor in _OPEN:
-            if os.path.samestat(os.fstat(descriptor), wanted):
-                return descriptor
-        _OPEN.append(os.open(path, os.O_RDONLY | _AS_IT_IS))
-        return _OPEN[-1]
+        aside = _ASIDE.get((found.st_dev, found.st_ino))
+        if not aside:
+            return os.open(path, os.O_RDONLY | _AS_IT_IS)
+        descriptor = aside.pop()
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
-def _read(descriptor: int, offset: int, size_bytes: int) -> bytes:
+def close(descriptor: int) -> None:
+    """Close a descriptor, or set it aside while a connection has the same file open."""
+    found = os.fstat(descriptor)
+    file = found.st_dev, found.st_ino
     with _LOCK:
-        os.lseek(descriptor, offset, os.SEEK_SET)
-        return os.read(descriptor, size_bytes)
+        if file in _CONNECTIONS:
+            _ASIDE.setdefault(file, []).append(descriptor)
+        else:
+            os.close(descriptor)
+
+
+def _in_child() -> None:
+    """Leave what was set aside to the parent: both would move the place at which the other reads."""
+    for descriptors in _ASIDE.values():
+        for descriptor in descriptors:
+            os.close(descriptor)  # the locks of a process are not those of its child
+    _ASIDE.clear()
+    _LOCK.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_in_child)

@@ -28,6 +28,7 @@ from strandline.stores.sql.strays import stray_queries
 from strandline.stores.sql.transaction import SqlTransaction
 from strandline.stores.sql.transfer import COPY_MARK, DIGEST_KEY, refuse_unfinished
 from strandline.stores.sqlite.group_commit import GroupCommit
+from strandline.stores.sqlite.raw import Connection, close
 from strandline.stores.sqlite.scrub import scrub
 from strandline.stores.sqlite.session import QUERIES, SqliteSession, map_error
 
@@ -99,12 +100,18 @@ class SqliteStore:
             isolation_level=None,
             check_same_thread=False,
             cached_statements=256,
+            factory=Connection,
         )
-        connection.execute(f"PRAGMA synchronous={self._synchronous}")
-        connection.execute("PRAGMA foreign_keys=ON")
-        connection.execute("PRAGMA secure_delete=ON")  # what is erased leaves no bytes in free space (C31)
-        if read_only:
-            connection.execute("PRAGMA query_only=ON")
+        try:
+            connection.enter(self._path)
+            connection.execute(f"PRAGMA synchronous={self._synchronous}")
+            connection.execute("PRAGMA foreign_keys=ON")
+            connection.execute("PRAGMA secure_delete=ON")  # what is erased leaves no bytes in free space (C31)
+            if read_only:
+                connection.execute("PRAGMA query_only=ON")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _prepare(self, entropy: Entropy, *, unfinished: bool) -> bytes:
@@ -347,7 +354,7 @@ class SqliteStore:
 def _make_private(path: Path) -> None:
     """Make the file so that only its owner reads it: memories of agents are nobody else's. WAL and SHM inherit that."""
     with suppress(OSError):  # another process was faster; or SQLite will say what is wrong
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _statements(script: str) -> list[str]:
