@@ -35,6 +35,7 @@ from strandline.limits import (
     EVENT_REFS_MAX,
     EXPIRES_US_MAX,
     EXPIRES_US_MIN,
+    JSON_DEPTH_MAX,
     KEY_CHARS_MAX,
     NAME_CHARS_MAX,
     REFERENCE_CHARS_MAX,
@@ -117,7 +118,10 @@ def prepare(new: NewEvent, references: References = BUILT_IN) -> PreparedEvent:
     expires_us = new.envelope.expires_us
     if expires_us is not None and not (isinstance(expires_us, int) and EXPIRES_US_MIN <= expires_us <= EXPIRES_US_MAX):
         raise InvalidInputError(f"expires_us {expires_us!r} is no time from 1973 to 9999 in microseconds since 1970")
-    declared = dict.fromkeys(new.refs)
+    try:
+        declared = dict.fromkeys(new.refs)
+    except TypeError as error:
+        raise InvalidInputError(f"declared references are texts in a tuple, not {type(new.refs).__name__}") from error
     if len(declared) > EVENT_REFS_MAX:
         raise InvalidInputError(f"{len(declared):,} declared references; at most {EVENT_REFS_MAX:,} are allowed")
     for ref in declared:
@@ -148,21 +152,20 @@ def prepare(new: NewEvent, references: References = BUILT_IN) -> PreparedEvent:
 def _check_size(new: NewEvent) -> None:
     """Refuse a body that is surely too large before it is encoded, so that it is not held twice (I22).
 
-    A character has at least one byte, and so has every list and every object: one that holds itself ends, too.
+    A character, a number, a key has at least one byte. What is nested too deeply, or in itself, is refused by encoding.
     """
-    least, todo = 0, list[object]([new.body])
-    while todo and least <= EVENT_BYTES_MAX:
-        value = todo.pop()
-        if isinstance(value, str | bytes):
-            least += len(value)
-        elif isinstance(value, Mapping):
-            least += 1
-            todo += [*value.keys(), *value.values()]
-        elif isinstance(value, list | tuple):
-            least += 1
-            todo += value
-    if least > EVENT_BYTES_MAX:
-        raise InvalidInputError(f"a {new.kind} of at least {least} bytes; at most {EVENT_BYTES_MAX} are allowed")
+    least, level = 0, list[object]([new.body])
+    for _ in range(JSON_DEPTH_MAX):
+        below: list[object] = []
+        for value in level:
+            held = [*value.keys(), *value.values()] if isinstance(value, Mapping) else value
+            if isinstance(held, str | bytes | list | tuple):
+                least += len(held)
+                below += held if isinstance(held, list | tuple) else ()
+            if least > EVENT_BYTES_MAX:
+                what = f"a {new.kind} of at least {least} bytes"
+                raise InvalidInputError(f"{what}; at most {EVENT_BYTES_MAX} are allowed")
+        level = below
 
 
 def _check_shape(new: NewEvent) -> None:
