@@ -6,6 +6,7 @@ that was put back, a history that went another way, and another store are none.
 import asyncio
 import json
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ import strandline
 from strandline import NotContinuedError
 from strandline.cli.app import app
 from strandline.model.witness import HeadNow, WitnessedHead, WitnessFinding
-from strandline.rules.witness import judge_head, newest_heads
+from strandline.rules.witness import heads_to_judge, judge_head
 from tests.unit.test_engine_stage import STORES, bounded, open_store, quiet, talk
 
 KEY = b"sixteen bytes ok"
@@ -269,10 +270,22 @@ def test_a_flipped_byte_anywhere_in_a_document_is_refused_or_is_only_its_time(fi
             assert {name for name in same if same[name] != other[name]} <= {"taken_us", "signature"}
 
 
-@pytest.mark.parametrize("document", ["", "\n", "{}", "null", "[]", '{"format":"x"}', b"\xff\xfe", "x" * 100, 7, None])
+@pytest.mark.parametrize(
+    "document", ["", "\n", "{}", "null", "[]", '{"format":"x"}', b"\xff\xfe", '{"format":"\udc80"}', "x" * 100, 7, None]
+)
 def test_what_is_no_witness_is_refused(file, document):
     with store_at(file) as db, pytest.raises(strandline.InvalidInputError):
         db.check_witness(document)
+
+
+def test_a_line_that_was_added_without_a_check_hides_nothing(file, tmp_path):
+    """Who only prints lines adds one also after an older copy was put back, and went on further than before."""
+    witness = put_back(file, tmp_path)
+    with store_at(file) as db:
+        db.tenant("acme").workflow("one").append(say("d", "e", "f", "g"))
+        lines = [witness.document, db.witness().document]
+        for document in ("\n".join(lines), "\n".join(reversed(lines))):
+            assert findings(db, document) == [("one", WitnessFinding.FORKED)]
 
 
 numbers = st.integers(0, 4)
@@ -280,8 +293,8 @@ numbers = st.integers(0, 4)
 
 @given(st.lists(st.tuples(numbers, numbers, st.sampled_from("ab")), max_size=8))
 @bounded(200)
-def test_the_newest_heads_speak_for_all(told):
-    """Each head that is left out is followed by one that is kept: as far, on every count, in the same history."""
+def test_every_witnessed_state_is_judged_once(told):
+    """The furthest comes first, whatever their order in the file."""
     heads = [
         WitnessedHead(
             tenant="t",
@@ -296,16 +309,9 @@ def test_the_newest_heads_speak_for_all(told):
         )
         for revision, lineage, history in told
     ]
-    kept = newest_heads(heads)
-    assert sorted(map(repr, kept)) == sorted(map(repr, newest_heads(reversed(heads))))
-    for head in heads:
-        assert any(
-            one.revision >= head.revision
-            and one.lineage_seq >= head.lineage_seq
-            and (one.revision > head.revision or one.chain == head.chain)
-            and (one.lineage_seq > head.lineage_seq or one.lineage_chain == head.lineage_chain)
-            for one in kept
-        )
+    kept = [head for same in heads_to_judge(heads) for head in same]
+    assert sorted(map(repr, kept)) == sorted(set(map(repr, heads)))
+    assert all((one.revision, one.lineage_seq) >= (two.revision, two.lineage_seq) for one, two in pairwise(kept))
 
 
 def test_it_costs_what_was_witnessed_and_not_the_log(tmp_path):

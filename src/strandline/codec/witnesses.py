@@ -79,7 +79,7 @@ def read_witnesses(document: str | bytes, key: bytes | None) -> list[Witness]:
     if len(data) > WITNESS_FILE_BYTES_MAX:
         raise InvalidInputError(
             f"{len(data):,} bytes of witnesses; WITNESS_FILE_BYTES_MAX is {WITNESS_FILE_BYTES_MAX:,}",
-            hint="Keep the last lines in a new file: a later witness speaks for those before it.",
+            hint="Keep the last lines in a new file: those before them are then no longer looked at.",
         )
     found = [_read_line(line, number, key) for number, line in enumerate(data.splitlines(), start=1)]
     if not found:
@@ -90,7 +90,7 @@ def read_witnesses(document: str | bytes, key: bytes | None) -> list[Witness]:
 def _read_line(data: bytes, number: int, key: bytes | None) -> Witness:
     try:
         line = _decoder.decode(data)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise _refusal(number, f"not a witness: {error}") from error
     if line.format != WITNESS_FORMAT:
         raise _refusal(number, f"of another format than {WITNESS_FORMAT!r}: {line.format!r}")

@@ -18,7 +18,7 @@ from strandline.model.lineage import WorkflowHead
 from strandline.model.witness import HeadNow, NotContinued, Witness, WitnessedHead, WitnessReport
 from strandline.ports import Transaction
 from strandline.ports.occurrences import IncidentTold
-from strandline.rules.witness import judge_head, newest_heads
+from strandline.rules.witness import heads_to_judge, judge_head
 
 _COUNTERS: Final = (
     "branch",
@@ -92,8 +92,8 @@ def check_witness(
 ) -> WitnessReport:
     """Compare a store with witnesses of it: each head that they name is still there, or still led to what is there.
 
-    It reads two events and an entry per witnessed workflow, however long the log is: the chain speaks for the rest.
-    `verify` proves the chain.
+    It reads two events and an entry per witnessed state of a workflow, however long the log is: the chain speaks for
+    the rest. `verify` proves the chain.
 
     Raises:
         NotContinuedError: a workflow is rolled back, forked off, replaced or missing.
@@ -118,14 +118,16 @@ def _compare(
     for of, same in groupby(sorted(witnesses, key=_origin), key=_origin):
         same_store = of[1] == store_digest(env.store.digest_key, of[0] or None).hex()
         heads = [head for witness in same for head in witness.heads if tenant in (None, head.tenant)]
-        for head in newest_heads(heads):
-            scope = Scope(tenant=head.tenant, workflow=head.workflow)
+        for states in heads_to_judge(heads):
+            furthest = states[0]
+            scope = Scope(tenant=furthest.tenant, workflow=furthest.workflow)
             spoken_of.add(scope)
-            now = _now(replace(env, scope=scope), head) if scope in there else None
-            finding = judge_head(head, now, same_store=same_store)
+            stands = _stands(replace(env, scope=scope), states) if scope in there else [None] * len(states)
+            judged = [judge_head(head, now, same_store=same_store) for head, now in zip(states, stands, strict=True)]
+            finding, now = next(filter(None, judged), None), stands[0]
             if finding is not None:
                 wrong.append(finding)
-            elif now is not None and (now.revision, now.lineage_seq) != (head.revision, head.lineage_seq):
+            elif now is not None and (now.revision, now.lineage_seq) != (furthest.revision, furthest.lineage_seq):
                 continued.add(scope)
     if tenant is not None and not spoken_of:
         raise InvalidInputError(f"no witness in it speaks of tenant {tenant!r}", hint="Take the tenant's own file.")
@@ -143,19 +145,24 @@ def _origin(witness: Witness) -> tuple[str, str]:
     return witness.tenant or "", witness.store
 
 
-def _now(env: Environment, witnessed: WitnessedHead) -> HeadNow:
+def _stands(env: Environment, states: list[WitnessedHead]) -> list[HeadNow | None]:
+    """Return what stands at each witnessed state of a workflow now, in one snapshot."""
     with env.read() as tx:
-        head, workflow = tx.log.head(), env.scope.workflow
-        reaches = head.revision >= witnessed.revision, head.lineage_seq >= witnessed.lineage_seq
-        return HeadNow(
-            revision=head.revision,
-            first=_chain_at(tx, min(head.revision, 1), workflow),
-            chain=_chain_at(tx, witnessed.revision, workflow) if reaches[0] else None,
-            lineage_seq=head.lineage_seq,
-            lineage_chain=_lineage_chain_at(tx, witnessed.lineage_seq, workflow) if reaches[1] else None,
-            generations=_generations(tx),
-            counters=_counters(head),
-        )
+        return [_now(tx, env.scope.workflow, head) for head in states]
+
+
+def _now(tx: Transaction, workflow: str, witnessed: WitnessedHead) -> HeadNow:
+    head = tx.log.head()
+    reaches = head.revision >= witnessed.revision, head.lineage_seq >= witnessed.lineage_seq
+    return HeadNow(
+        revision=head.revision,
+        first=_chain_at(tx, min(head.revision, 1), workflow),
+        chain=_chain_at(tx, witnessed.revision, workflow) if reaches[0] else None,
+        lineage_seq=head.lineage_seq,
+        lineage_chain=_lineage_chain_at(tx, witnessed.lineage_seq, workflow) if reaches[1] else None,
+        generations=_generations(tx),
+        counters=_counters(head),
+    )
 
 
 def _told(wrong: list[NotContinued]) -> str:

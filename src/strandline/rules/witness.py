@@ -62,22 +62,17 @@ def _stood(witnessed: WitnessedHead, now: HeadNow | None) -> str:
     return f"witnessed: revision {witnessed.revision}, lineage_seq {witnessed.lineage_seq}; there now: {there}"
 
 
-def newest_heads(heads: Iterable[WitnessedHead]) -> list[WitnessedHead]:
-    """Return the heads that speak for all of them: one that a later state of the same history follows is left out.
+def heads_to_judge(heads: Iterable[WitnessedHead]) -> list[list[WitnessedHead]]:
+    """Return what was witnessed of each workflow, each state once, the one that got furthest first.
 
-    The order in which they come does not matter: two who keep witnesses in one file may overtake each other.
+    No state speaks for an earlier one: it may have been witnessed after an older copy was put back, without a check.
+    Their order in the file does not matter: two who keep witnesses in one file may overtake each other.
     """
-    kept: dict[str, list[WitnessedHead]] = {}
+    kept: dict[str, dict[tuple[object, ...], WitnessedHead]] = {}
     for head in heads:
-        others = kept.setdefault(head.name, [])
-        if not any(_follows(head, other) for other in others):
-            kept[head.name] = [other for other in others if not _follows(other, head)] + [head]
-    return [head for same in kept.values() for head in same]
-
-
-def _follows(earlier: WitnessedHead, later: WitnessedHead) -> bool:
-    """Tell whether one head may be a later state of the other, as far as two heads can say."""
-    if _less(_numbers(earlier), _numbers(later)) or (earlier.first and earlier.first != later.first):
-        return False
-    same_log = earlier.revision < later.revision or earlier.chain == later.chain
-    return same_log and (earlier.lineage_seq < later.lineage_seq or earlier.lineage_chain == later.lineage_chain)
+        chains = (head.first, head.chain, head.lineage_chain)
+        kept.setdefault(head.name, {})[*chains, *sorted(_numbers(head).items())] = head
+    return [
+        sorted(same.values(), key=lambda head: (head.revision, head.lineage_seq), reverse=True)
+        for same in kept.values()
+    ]
