@@ -380,6 +380,9 @@ def test_the_command_signs_with_a_key_of_a_file_or_the_environment(file, tmp_pat
     assert (
         call("witness", "--store", file, "--check", kept, env={"STRANDLINE_WITNESS_KEY": "another key of 16"})[0] == 1
     )
+    code, _, err = call("witness", "--store", file, "--keep", kept)
+    assert (code, "its lines are signed" in err) == (1, True)
+    assert call("witness", "--store", file, "--check", kept, env=env)[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -390,6 +393,7 @@ def test_the_command_signs_with_a_key_of_a_file_or_the_environment(file, tmp_pat
         (["--check", "missing.jsonl"], 1, "No such file"),
         (["--check", "."], 1, "Is a directory"),
         (["--keep", "no/such/folder/k"], 1, "No such file"),
+        (["--keep", "k" * 300], 1, "File name too long"),
         (["--tenant", "nobody"], 1, "no tenant 'nobody'"),
         (["--key-file", "missing.key"], 1, "No such file"),
     ],

@@ -10,7 +10,7 @@ import typer
 from strandline.cli.command import Answer, Target
 from strandline.cli.output import count, pick
 from strandline.cli.verify import tenant_of
-from strandline.cli.witnesses import KeyFile, keep_line, key_of, read_file
+from strandline.cli.witnesses import KeyFile, keep_line, key_of, read_file, refuse_unsigned
 
 _KEEP_HELP: Final = "Add the witness to this file as a line. The store must continue what the file holds already."
 _CHECK_HELP: Final = "Only prove that the store continues what this file holds."
@@ -29,10 +29,12 @@ def witness(target: Target, keep: Keep = None, check: Check = None, key_file: Ke
     if target.workflow is not None:
         raise typer.BadParameter("a witness is of the whole store or of a tenant", param_hint="--workflow")
     key = key_of(key_file)
-    kept = read_file(check) if check is not None else read_file(keep) if keep is not None and keep.exists() else b""
+    kept = read_file(check) if check is not None else b"" if keep is None else read_file(keep, may_be_new=True)
     with target.open_store() as db:
         of = tenant_of(db, target) if target.tenant_named else db
         report = of.check_witness(kept, key=key) if check is not None or kept else None
+        if keep is not None and key is None:
+            refuse_unsigned(keep, kept)
         made = of.witness(key=key) if check is None else None
     fields = "witnesses workflows continued unwitnessed signed"
     checked: dict[str, object] = {} if report is None else {"checked": pick(report, fields)}

@@ -28,9 +28,25 @@ def key_of(file: Path | None) -> bytes | None:
     return _read(file, WITNESS_KEY_BYTES_MAX).rstrip(b"\r\n")
 
 
-def read_file(file: Path) -> bytes:
-    """Return a file of witnesses."""
-    return _read(file, WITNESS_FILE_BYTES_MAX)
+def read_file(file: Path, *, may_be_new: bool = False) -> bytes:
+    """Return a file of witnesses; of one that may be new, and is not there, nothing."""
+    try:
+        return _read(file, WITNESS_FILE_BYTES_MAX)
+    except InvalidInputError as error:
+        if may_be_new and isinstance(error.__cause__, FileNotFoundError):
+            return b""
+        raise
+
+
+def refuse_unsigned(file: Path, kept: bytes) -> None:
+    """Refuse to add a line that is not signed to those that are: no check with a key would accept the file again."""
+    from strandline.codec import read_witnesses
+
+    if kept and any(line.signature for line in read_witnesses(kept, None)):
+        raise InvalidInputError(
+            f"{file}: its lines are signed, and there is no key; nothing was added",
+            hint=f"Give --key-file, or set {KEY_VARIABLE}; or begin a new file.",
+        )
 
 
 def _read(file: Path, most: int) -> bytes:
