@@ -169,6 +169,7 @@ class MemoryStore:
             raise InvalidInputError(f"a digest key has {DIGEST_KEY_BYTES} bytes, not {len(digest_key)}")
         self._digest_key = digest_key
         self._workflows: dict[Scope, _Workflow] = {}
+        self._families: dict[Scope, list[Scope]] = {}  # of forks and what they were made from; members share the list
         self._lock = threading.Lock()
         self._closed = False
 
@@ -193,18 +194,20 @@ class MemoryStore:
     @contextmanager
     def write(self, scope: Scope, *, joins: bool = True) -> Iterator[Transaction]:
         with ExitStack() as stack:
-            moments: list[Moment] = []
+            written: list[tuple[Scope, _Workflow, Moment]] = []
 
             def begin(name: str, locked: bool) -> tuple[Tables, Moment]:
                 if not locked:
                     return self._snapshot(_beside(scope, name), stack)
                 workflow = stack.enter_context(self._locked(_beside(scope, name)))
-                moments.append(stack.enter_context(self._writing(workflow.history)))
-                return workflow.tables, moments[-1]
+                moment = stack.enter_context(self._writing(workflow.history))
+                written.append((_beside(scope, name), workflow, moment))
+                return workflow.tables, moment
 
             yield self._transaction(scope, begin)
             with self._lock:  # all at once: no snapshot of a family holds the half of a transaction
-                for moment in moments:
+                for one, workflow, moment in written:
+                    self._join_family(one, workflow.tables.head.get(moment, ONLY))
                     moment.commit()
 
     def _transaction(self, scope: Scope, begin: Begin) -> MemoryTransaction:
@@ -212,15 +215,17 @@ class MemoryStore:
         return MemoryTransaction(scope.workflow, begin, others, forks, {})
 
     def _family(self, scope: Scope, stack: ExitStack) -> dict[str, tuple[Tables, Moment]]:
-        """Return the tables of a workflow and of all that it was forked from, at one moment."""
-        taken: dict[str, tuple[Tables, Moment]] = {}
-        name: str | None = scope.workflow
+        """Return the tables of a workflow and of all that forks bind it to, at one moment."""
         with self._lock:
-            while name is not None and name not in taken:
-                tables, moment = taken[name] = self._snapshot(_beside(scope, name), stack)
-                head = tables.head.get(moment, ONLY)
-                name = None if head is None else head.parent
-        return taken
+            return {one.workflow: self._snapshot(one, stack) for one in self._families.get(scope, [scope])}
+
+    def _join_family(self, scope: Scope, head: WorkflowHead | None) -> None:
+        """Take note of a fork that is committed; what a workflow was forked from never changes."""
+        if head is None or head.parent is None or scope in self._families:
+            return
+        parent = _beside(scope, head.parent)
+        family = self._families[scope] = self._families.setdefault(parent, [parent])
+        family.append(scope)
 
     def _snapshot(self, scope: Scope, stack: ExitStack) -> tuple[Tables, Moment]:
         workflow = self._open_workflows().get(scope) or _Workflow()
@@ -327,6 +332,8 @@ class MemoryStore:
             scope: _Workflow(workflow.tables.copied(), workflow.history.committed)
             for scope, workflow in self._open_workflows().items()
         }
+        copies = {id(family): family.copy() for family in self._families.values()}
+        copy._families = {scope: copies[id(family)] for scope, family in self._families.items()}
         return copy
 
     def versions(self) -> dict[Scope, int]:

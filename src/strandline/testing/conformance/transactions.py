@@ -130,7 +130,7 @@ class TransactionLaws(StoreLaws):
             assert tx.log.count() == 6
 
     def test_a_snapshot_of_a_fork_is_one_of_its_family(self, store: Store) -> None:
-        """I7, C22: what it was forked from is read as of the same moment, whenever it is asked for."""
+        """I7, C22: what it was forked from, or what was forked from it, is read as of the same moment."""
         fork = replace(SCOPE, workflow="fork")
         with store.write(SCOPE) as tx:
             append(tx)
@@ -141,6 +141,11 @@ class TransactionLaws(StoreLaws):
             with store.write(SCOPE) as tx:
                 append(tx)
             assert reader.relative(SCOPE.workflow).log.count() == 1
+        with store.read(SCOPE) as reader:
+            assert reader.log.count() == 2
+            with store.write(fork) as tx:
+                tx.log.set_head(replace(tx.log.head(), cases=7))
+            assert reader.relative(fork.workflow).log.head().cases == 0
 
     def test_a_snapshot_of_nothing_stays_empty(self, store: Store) -> None:
         """I7: also when the workflow is made while it is open."""
