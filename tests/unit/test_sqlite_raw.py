@@ -119,6 +119,35 @@ def test_a_forked_child_does_not_move_the_place_at_which_its_parent_reads(tmp_pa
         assert seen == whole
 
 
+@pytest.mark.parametrize("instead", [None, b""], ids=["deleted", "replaced"])
+def test_nothing_is_acknowledged_that_goes_to_a_file_without_its_name(tmp_path, instead):
+    """I2: what is written to it is gone with the last process that has it open."""
+    path = tmp_path / "store.db"
+    with strandline.open(path) as db:
+        wf = db.tenant("acme").workflow("w")
+        wf.append(strandline.message("user", "Zebulon said it."))
+        path.rename(tmp_path / "moved.db")
+        if instead is not None:
+            path.write_bytes(instead)
+        with pytest.raises(strandline.StoreUnavailableError, match="deleted, moved or replaced"):
+            wf.append(strandline.message("user", "Behind it."))
+        path.unlink(missing_ok=True)
+        (tmp_path / "moved.db").rename(path)
+        wf.append(strandline.message("user", "Once more."))
+    with strandline.open(path) as db:
+        assert db.verify().events == 2
+
+
+def test_a_file_that_is_gone_is_not_made_anew_by_who_reads(tmp_path):
+    path = tmp_path / "store.db"
+    with strandline.open(path) as db:
+        db.tenant("acme").workflow("w").append(strandline.message("user", "Zebulon said it."))
+        path.rename(tmp_path / "moved.db")
+        with pytest.raises(strandline.StoreUnavailableError), db.store.connect(read_only=True):
+            pass
+        assert not path.exists()
+
+
 def test_the_locks_are_what_is_at_stake(tmp_path):
     """The fault itself, without the store: closing any descriptor of the file lets another process delete the log."""
     path = tmp_path / "plain.db"

@@ -37,6 +37,14 @@ class Connection(sqlite3.Connection):
             self._file = found.st_dev, found.st_ino
             _CONNECTIONS[self._file] += 1
 
+    def is_at(self, path: str) -> bool:
+        """Tell whether the file that it has open still has this name."""
+        try:
+            found = os.stat(path)  # noqa: PTH116
+        except FileNotFoundError:
+            return False
+        return (found.st_dev, found.st_ino) == self._file
+
     def close(self) -> None:
         """Close it, and what was set aside because of it."""
         super().close()

@@ -65,7 +65,7 @@ class SqliteStore:
         self._pool_lock = threading.Lock()
         self._readers: list[sqlite3.Connection] = []
         self._reader_slots = threading.BoundedSemaphore(STORE_READERS_MAX)
-        self._writer: sqlite3.Connection | None = None
+        self._writer: Connection | None = None
         self._ids: dict[Scope, tuple[int, int]] = {}  # of tenant and workflow
         self._process = os.getpid()
         self._closed = False
@@ -82,7 +82,7 @@ class SqliteStore:
     def path(self) -> str:
         return self._path
 
-    def connect(self, *, read_only: bool) -> sqlite3.Connection:
+    def connect(self, *, read_only: bool) -> Connection:
         path = Path(self._path)
         if not path.parent.is_dir():
             raise StoreUnavailableError(f"{self._path}: the folder is not there", hint="Make the folder first.")
@@ -93,6 +93,8 @@ class SqliteStore:
                 f"{self._path}: a pipe, a socket or a device; nothing was written", hint="Give the path of a file."
             )
         if not os.path.exists(path):  # noqa: PTH110
+            if read_only:
+                raise StoreUnavailableError(f"{self._path}: the file is gone", hint="Put it back, or restore a backup.")
             _make_private(path)
         connection = sqlite3.connect(
             self._path,
@@ -266,6 +268,11 @@ class SqliteStore:
             raise StoreUnavailableError(f"{self._path}: the store is closed", hint="Open it again.")
         if self._writer is None:
             self._writer = self.connect(read_only=False)
+        elif not self._writer.is_at(self._path):  # SQLite looks only where it writes no log ahead
+            raise StoreUnavailableError(
+                f"{self._path}: the file was deleted, moved or replaced since it was opened; nothing was written",
+                hint="Put it back, or restore a backup, and open the store again.",
+            )
         return self._writer
 
     @contextmanager
