@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import tracemalloc
 from pathlib import Path
 
@@ -131,17 +132,31 @@ def told_as_nobody(path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
 @pytest.mark.parametrize("mode", ["file", "folder", "closed"])
-def test_what_may_not_be_written_is_refused_by_name(path, mode, tmp_path_factory):
+def test_what_may_not_be_written_is_refused_by_name(path, mode):
     """Root ignores permissions, so the child is nobody."""
-    for folder in (path.parent, *path.parents):
-        if folder.is_relative_to(tmp_path_factory.getbasetemp().parent):
-            folder.chmod(0o755)
+    open_way(path)
     path.chmod({"file": 0o444, "folder": 0o666, "closed": 0o000}[mode])
     told = told_as_nobody(path)
     assert told.startswith(f"{path}: ")
     assert " | " in told, told
     path.chmod(0o600)
     check_whole(path, 2)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
+def test_a_folder_on_the_way_that_may_not_be_entered_is_told(path):
+    open_way(path)
+    path.parent.parent.chmod(0o700)
+    told = told_as_nobody(path)
+    assert told == f"{path}: Permission denied | Who runs this needs the right to enter each folder on the way."
+    check_whole(path, 2)
+
+
+def open_way(path):
+    """Let everybody enter the folders of the tests, which are their owner's alone."""
+    for folder in path.parents:
+        if folder.stat().st_uid == os.geteuid() and folder.is_relative_to(tempfile.gettempdir()):
+            folder.chmod(folder.stat().st_mode | 0o755)
 
 
 # ------------------------------------------------------------------------------------------ files that go

@@ -160,10 +160,10 @@ def test_damage_is_told_as_damage(state):
 
 
 def test_what_is_tried_again():
-    """Only what has done nothing: a lost connection, a deadlock; never a full disk or a missing right."""
+    """Only what has done nothing: a lost connection, a server that only reads, a deadlock; never a full disk."""
     assert is_lost(psycopg.OperationalError("server closed the connection unexpectedly"))
     for state, again in [("57P01", True), ("08006", True), ("40001", True), ("40P01", True), ("53100", False),
-                         ("42501", False), ("55P03", False), ("25006", False)]:  # fmt: skip
+                         ("42501", False), ("55P03", False), ("25006", True)]:  # fmt: skip
         assert may_begin_again(psycopg.errors.lookup(state)()) is again
 
 

@@ -84,7 +84,12 @@ class SqliteStore:
 
     def connect(self, *, read_only: bool) -> Connection:
         path = Path(self._path)
-        if not path.parent.is_dir():
+        try:
+            has_folder = path.parent.is_dir()
+        except OSError as error:
+            hint = "Who runs this needs the right to enter each folder on the way."
+            raise StoreUnavailableError(f"{self._path}: {error.strerror}", hint=hint) from error
+        if not has_folder:
             raise StoreUnavailableError(f"{self._path}: the folder is not there", hint="Make the folder first.")
         if os.path.isdir(path):  # noqa: PTH112  a name that can't be is SQLite's to refuse, in its words
             raise StoreUnavailableError(f"{self._path}: a folder", hint="Give the path of a file.")
