@@ -236,7 +236,8 @@ class Scene:
         """Run statements as the superuser; with a new connection where the server was killed meanwhile."""
         for _ in range(2):
             if self._superuser is None or self._superuser.closed:
-                self._superuser = psycopg.connect(self._server.url(self._name), autocommit=True)
+                url, kept = self._server.url(self._name), "-c synchronous_commit=on"  # else a kill undoes a reset
+                self._superuser = psycopg.connect(url, autocommit=True, options=kept)
             try:
                 cursor = self._superuser.execute(statements)
             except psycopg.OperationalError:
