@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "proving.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^```py\n# (\w+\.py)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 
+pytestmark = pytest.mark.long
+
 
 def run_pytest(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")

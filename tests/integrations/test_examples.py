@@ -35,6 +35,7 @@ def test_example_runs(path: Path, tmp_path: Path) -> None:
     run(path, tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", ON_ANY_STORE, ids=lambda path: path.stem)
 def test_example_runs_on_postgres(path: Path, tmp_path: Path, postgres_url: str) -> None:
     run(path, tmp_path, postgres_url)
