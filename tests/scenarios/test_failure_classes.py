@@ -255,7 +255,7 @@ def test_storage_a_draft_that_was_stored_is_not_asked_for_again(
     wf = log(strandline.Strandline(store, entropy=SeededEntropy(5)))
     llmock.script(reply(GOOD))
     store.at_pointer = error
-    with pytest.raises(strandline.StoreUnavailableError):
+    with pytest.raises(type(error)):
         wf.compact(BUDGET, asks())
     assert wf.context().generation == 0
     outcome = wf.compact(BUDGET, asks())
