@@ -495,6 +495,22 @@ def test_an_erasure_reaches_every_fork(db, named):
     assert db.verify().ok, db.verify().problems
 
 
+@pytest.mark.parametrize("named", ["parent", "fork"])
+def test_a_fork_of_what_an_erasure_made_can_be_erased_from_again(db, named):
+    """C22, C31: what takes a summary's place is told from what the fork took over, which an erasure had made, too."""
+    wf = workflow_of(db)
+    wf.append(talk(12))
+    wf.compact(400, quiet)
+    wf.erase(events=[2], **WHO)
+    wf.fork(None, "aside", by="ann", why="to try")
+    aside = workflow_of(db, "aside")
+    aside.fork(None, "deeper", by="ann", why="to try further")
+    (wf if named == "parent" else aside).erase(events=[4], **WHO)
+    for name in ("release", "aside", "deeper"):
+        assert workflow_of(db, name).context(WHOLE).text
+    assert db.verify().ok, db.verify().problems
+
+
 def test_a_reference_that_another_event_holds_keeps_its_text(db):
     """C31: also one of a fork, which shares the number."""
     wf = workflow_of(db)

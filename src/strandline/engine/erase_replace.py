@@ -65,7 +65,7 @@ def replace_summary(
         material = read_material(env, tx, job, part, summarizer.window_tokens, shown)
         drafts.append(_draft(env, tx, job, material, shown, summarizer))
         materials.append(replace(material, events=()))
-    name = made_by_erasure(view.name, view.generation + 1)
+    name = made_by_erasure(env.scope, view.name, view.generation + 1)
     assembled = assemble(env, tx, job, name, materials, shown, drafts)
     changes = _accounted(env, tx, view, base, assembled.changes, gone)
     summary = replace(assembled.summary, manifest_digest=record_digest(changes))

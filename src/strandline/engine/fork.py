@@ -20,7 +20,7 @@ from strandline.engine.watching import watched
 from strandline.errors import CorruptRecordError, InvalidInputError, TenantScopeError
 from strandline.limits import FORK_DEPTH_MAX
 from strandline.model.event import EventKind
-from strandline.model.ids import DEFAULT_VIEW, check_workflow
+from strandline.model.ids import DEFAULT_VIEW, Scope, check_workflow
 from strandline.model.lineage import LineageEntry, LineageKind
 from strandline.model.outcome import Forked
 from strandline.model.summary import DroppedRef, Summary
@@ -277,6 +277,8 @@ def made_here(summary_id: str) -> bool:
     return not summary_id.startswith((_FORKED, _ERASURE))
 
 
-def made_by_erasure(view: str, generation: int) -> str:
-    """Return the id of the summary that an erasure makes for a generation of a view."""
-    return f"{_ERASURE}{view}:{generation}"
+def made_by_erasure(scope: Scope, view: str, generation: int) -> str:
+    """Return the id of the summary that an erasure makes for a generation of a view. It names the workflow: a fork has
+    the segments that an erasure made in its parent, under generations of its own.
+    """
+    return f"{_ERASURE}{scope.workflow}:{view}:{generation}"
