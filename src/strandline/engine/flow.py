@@ -93,10 +93,15 @@ def advance(step: Callable[[Any], Wait], argument: object) -> Wait | Done[Any]:
 
 def run(verb: Verb[T], clock: Clock) -> T:
     """Drive a verb in this thread."""
+    return drive(verb, lambda wait: _wait(wait, clock))
+
+
+def drive(verb: Verb[T], answer_to: Callable[[Wait], object]) -> T:
+    """Drive a verb, with what answers its waits."""
     state = advance(verb.send, None)
     while not isinstance(state, Done):
         try:
-            answer = _wait(state, clock)
+            answer = answer_to(state)
         except BaseException as error:  # noqa: BLE001  the verb settles its attempt, then re-raises
             state = advance(verb.throw, error)
         else:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from strandline import Strandline, Workflow
-from strandline.engine.flow import Done, Sleep, Summarize, Verb, advance, summarize
+from strandline.engine.flow import Sleep, Summarize, Verb, drive, summarize
 from strandline.errors import TransientSummarizerError
 from strandline.limits import LEASE_TTL_S
 from strandline.model.candidate import Draft
@@ -96,16 +96,7 @@ class Process:
 
     def drive(self, verb: Verb[T]) -> T:
         """Drive a verb as `engine.flow.run` does, but for deadlines: no thread is needed where time is virtual."""
-        state = advance(verb.send, None)
-        while not isinstance(state, Done):
-            try:
-                answer = self._wait(state)
-            except BaseException as error:  # noqa: BLE001  the verb settles its attempt, then re-raises
-                state = advance(verb.throw, error)
-            else:
-                state = advance(verb.send, answer)
-        result: T = state.value
-        return result
+        return drive(verb, self._wait)
 
     def _wait(self, wait: Any) -> Draft | None:  # noqa: ANN401  what a verb yields
         if isinstance(wait, Sleep):
