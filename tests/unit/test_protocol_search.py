@@ -265,12 +265,20 @@ def test_the_command_prints_a_violation_and_how_to_see_it_again(capsys: pytest.C
 def test_the_seed_says_where_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
     names = list(CONFIGURATIONS)
     assert main(["--count", "50", "--seed", "2", "--json"]) == 0
-    assert f"{names[1]} states" in json.loads(capsys.readouterr().out)["detail"]
+    detail = json.loads(capsys.readouterr().out)["detail"]
+    assert [name.removesuffix(" states") for name in detail if name.endswith(" states")] == [*names[1:], names[0]]
+
+
+def test_the_states_are_shared_so_that_each_configuration_is_looked_into(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--count", "9000", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["count"] == 9_000
+    assert {told["detail"][f"{name} states"] for name in CONFIGURATIONS} == {1_000}
 
 
 @pytest.mark.long
 def test_a_hundred_thousand_states_break_no_law() -> None:
-    """The million is the soak's: `python -m strandline.testing.protocol --count 1000000`."""
+    """Millions are the soak's: `python -m strandline.testing.protocol --count 3000000`."""
     for name in ("background", "calls"):
         assert search(CONFIGURATIONS[name], states_max=50_000).broken is None
 

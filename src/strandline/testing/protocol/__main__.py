@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections import Counter
@@ -15,8 +16,8 @@ from strandline.testing.protocol.search import search
 from strandline.testing.protocol.story import story_of
 
 _DESCRIPTION = """Search the model of the protocol breadth-first. A unit is a distinct state. Nothing is drawn: the same
-arguments visit the same states. --seed says with which configuration the search begins; it goes on with the next ones,
-each to its end, until so many states were visited. Where a guard is off, each configuration is searched for itself, up
+arguments visit the same states. --seed says with which configuration the search begins; the states are shared among it and
+those behind it, and what one does not need is left to the next ones. Where a guard is off, each configuration is searched for itself, up
 to so many states: which law breaks first, and where, depends on the guard."""
 
 
@@ -29,8 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     began = time.perf_counter()
     states = violations = 0
     detail: Counter[str] = Counter()
-    for name in (*names[turn:], *names[:turn]):
-        left = options.count if options.without else options.count - states
+    for place, name in enumerate((*names[turn:], *names[:turn])):
+        left = options.count if options.without else math.ceil((options.count - states) / (len(names) - place))
         if left <= 0:
             break
         found = search(

@@ -1,7 +1,7 @@
 """The configurations that are searched, by name: what each is about, and how much may happen in it.
 
-Each is searched to its end, so that within its bounds nothing is left out; only the last, `together`, is too large for
-that, and goes as far as it is let.
+Within its bounds each has an end, and a search that reaches it has left nothing out: `compaction` has 192,999 states,
+`background` 78,316, `calls` 90,216. The others are larger, and are searched breadth-first as far as they are let.
 """
 
 from __future__ import annotations
