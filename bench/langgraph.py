@@ -47,16 +47,15 @@ POSTGRES_VERSION = 18
 BLOCKS = 20
 READS = 15
 MESSAGE_BYTES = 1024
+TurnOf = Callable[[Any, Iterator[str]], Callable[[], None]]  # of a saver and what is said
 THREAD = {"configurable": {"thread_id": "bench", "checkpoint_ns": ""}}
 
 
-def texts() -> Iterator[str]:
-    """Yield messages of random words, one kilobyte each."""
+def texts(count: int) -> list[str]:
+    """Return messages of random words, one kilobyte each: made before anything is timed."""
     chance = random.Random(1)
     words = ["".join(chance.choice("abcdefghijklmnop") for _ in range(chance.randint(2, 9))) for _ in range(2_000)]
-    while True:
-        text = " ".join(chance.choice(words) for _ in range(250))
-        yield text[:MESSAGE_BYTES]
+    return [" ".join(chance.choice(words) for _ in range(250))[:MESSAGE_BYTES] for _ in range(count)]
 
 
 @dataclass
@@ -79,11 +78,10 @@ def timed(work: Callable[[], object]) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def by_hand(saver: BaseCheckpointSaver[Any]) -> Callable[[], None]:
+def by_hand(saver: BaseCheckpointSaver[Any], said: Iterator[str]) -> Callable[[], None]:
     """Return a turn without a graph: one more message, one checkpoint."""
     config: Any = THREAD
     messages: list[HumanMessage] = []
-    said = texts()
     number: Any = None
 
     def turn() -> None:
@@ -103,9 +101,8 @@ class Delta(TypedDict):
     messages: Annotated[list[Any], DeltaChannel(_messages_delta_reducer, snapshot_frequency=100)]
 
 
-def by_graph(saver: BaseCheckpointSaver[Any], state: type) -> Callable[[], None]:
+def by_graph(saver: BaseCheckpointSaver[Any], said: Iterator[str], state: type) -> Callable[[], None]:
     """Return a turn of a graph of one node: two more messages, three checkpoints."""
-    said = texts()
     graph: Any = StateGraph(state)
     graph.add_node("answer", lambda state: {"messages": [AIMessage(next(said))]})
     graph.add_edge(START, "answer")
@@ -113,8 +110,8 @@ def by_graph(saver: BaseCheckpointSaver[Any], state: type) -> Callable[[], None]
     return lambda: compiled.invoke({"messages": [HumanMessage(next(said))]}, THREAD, durability="sync") and None
 
 
-def competitors(stack: ExitStack, turns: Mapping[str, Callable[[Any], Callable[[], None]]]) -> list[Competitor]:
-    """Open a store for each; `turns` says by name what each does."""
+def competitors(stack: ExitStack, turns: Mapping[str, TurnOf], said: list[str]) -> list[Competitor]:
+    """Open a store for each; `turns` says by name what each does with what is said."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strandline-bench-")))
     server = None
     found = []
@@ -136,7 +133,7 @@ def competitors(stack: ExitStack, turns: Mapping[str, Callable[[Any], Callable[[
             saver = stack.enter_context(kind.from_conn_string(url))
             saver.setup()
             fresh = lambda saver=saver: saver  # noqa: E731 - it remembers nothing
-        found.append(Competitor(name, saver, turn(saver), size, fresh, empty=size()))
+        found.append(Competitor(name, saver, turn(saver, iter(said)), size, fresh, empty=size()))
     return found
 
 
@@ -216,11 +213,11 @@ def measure(turns: int, graph_turns: int, keep: Callable[[dict[str, Any]], objec
         "Strandline, PostgreSQL",
         "stock PostgresSaver, PostgreSQL",
     )
-    graphs = {
-        "Strandline, SQLite, messages": lambda saver: by_graph(saver, MessagesState),
-        "Strandline, SQLite, DeltaChannel": lambda saver: by_graph(saver, Delta),
-        "stock SqliteSaver, SQLite, messages": lambda saver: by_graph(saver, MessagesState),
-        "stock SqliteSaver, SQLite, DeltaChannel": lambda saver: by_graph(saver, Delta),
+    graphs: dict[str, TurnOf] = {
+        "Strandline, SQLite, messages": lambda saver, said: by_graph(saver, said, MessagesState),
+        "Strandline, SQLite, DeltaChannel": lambda saver, said: by_graph(saver, said, Delta),
+        "stock SqliteSaver, SQLite, messages": lambda saver, said: by_graph(saver, said, MessagesState),
+        "stock SqliteSaver, SQLite, DeltaChannel": lambda saver, said: by_graph(saver, said, Delta),
     }
     load = [round(os.getloadavg()[0], 1)]
     packages = ("langgraph", "langgraph-checkpoint", "langgraph-checkpoint-sqlite", "langgraph-checkpoint-postgres")
@@ -240,7 +237,7 @@ def measure(turns: int, graph_turns: int, keep: Callable[[dict[str, Any]], objec
         if count:
             print(f"{part}: {count:,} turns of {len(turns_of)}", flush=True)
             with ExitStack() as stack:
-                ours = competitors(stack, turns_of)
+                ours = competitors(stack, turns_of, texts(messages))
                 run(ours, count)
                 parts[part] = {"turns": count, "figures": figures(ours, count, messages * MESSAGE_BYTES)}
             keep({**found, "load": [*load, round(os.getloadavg()[0], 1)]})

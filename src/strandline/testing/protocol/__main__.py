@@ -16,9 +16,9 @@ from strandline.testing.protocol.search import search
 from strandline.testing.protocol.story import story_of
 
 _DESCRIPTION = """Search the model of the protocol breadth-first. A unit is a distinct state. Nothing is drawn: the same
-arguments visit the same states. --seed says with which configuration the search begins; the states are shared among it and
-those behind it, and what one does not need is left to the next ones. Where a guard is off, each configuration is searched for itself, up
-to so many states: which law breaks first, and where, depends on the guard."""
+arguments visit the same states. --seed says with which configuration the search begins; the states are shared among it
+and those behind it, and what one does not need is left to the next ones. Where a guard is off, each configuration is
+searched for itself, up to so many states: which law breaks first, and where, depends on the guard."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
