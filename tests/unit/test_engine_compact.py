@@ -9,6 +9,7 @@ import threading
 import pytest
 
 import strandline
+from strandline.engine import compact
 from strandline.limits import ATTEMPTS_MAX, COOLDOWN_CAP_S, REPLANS_MAX
 from strandline.model.candidate import CitedClaim
 from strandline.testing import ScriptedSummarizer, VirtualClock
@@ -299,6 +300,24 @@ def test_a_recovery_fences_what_is_drafting(db, wf):
     assert outcome.outcome == "conflict"
     assert wf.context().generation == before
     assert "The late one" not in wf.context().text
+
+
+def test_a_rewind_before_the_first_read_is_no_damage(db, wf, monkeypatch):
+    """I4, I6: the events that a rewind took off the log are missed by nobody's digests; who drafted is fenced."""
+    claim = compact.claim
+
+    def overtaken(*arguments, **options):
+        claimed = claim(*arguments, **options)
+        wf.rewind(3, by="dana", why="another way")
+        return claimed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(compact, "claim", overtaken)
+        told = []
+        outcome = wf.compact(400, ScriptedSummarizer([told.append], name="asked"))
+    assert (outcome.outcome, told) == ("conflict", []), "it is told so, and no draft is asked for"
+    assert states(db, wf)[-1] == ("void", ["fenced"])
+    assert wf.verify().problems == ()
 
 
 def test_a_fenced_lease_is_written_down(db, wf):

@@ -57,6 +57,14 @@ class Refused:
     again_after_s: float | None = None  # how long the summarizer is left alone
 
 
+class LeaseLostError(Exception):
+    """Somebody else took the view over while an attempt was at work."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.reason)
+        self.refused = refused
+
+
 def claim(env: Environment, job: Job, *, background: bool, first: bool = True) -> Claim | Refused:
     """tx1: store the job, or find it, and take the view's lease with a new fencing token.
 
@@ -129,13 +137,25 @@ def _until(now: int) -> int:
 
 def _moved(tx: Transaction, job: Job, view: ViewHead) -> Refused | None:
     """Compare the base that was planned on with what stands now (I6)."""
-    if (view.generation, view.audience_version) != (job.plan.base_generation, job.view.audience_version):
-        return Refused(reason=f"generation {view.generation} is newer than the base that was planned on", moved=True)
+    if (repointed := _repointed(job, view)) is not None:
+        return repointed
     if job.recipe.strict and tx.log.head().revision != job.plan.revision:
         return Refused(
             reason=f"strict: revision {tx.log.head().revision} is newer than {job.plan.revision}", moved=True
         )
     return None
+
+
+def _repointed(job: Job, view: ViewHead) -> Refused | None:
+    if (view.generation, view.audience_version) != (job.plan.base_generation, job.view.audience_version):
+        return Refused(reason=f"generation {view.generation} is newer than the base that was planned on", moved=True)
+    return None
+
+
+def is_outdated(tx: Transaction, job: Job) -> bool:
+    """Tell whether the view was moved off the base that was planned on: what is read then is of another one (I6)."""
+    view = tx.views.get(job.view.name)
+    return view is not None and _repointed(job, view) is not None
 
 
 def candidate_of(env: Environment, job: Job) -> Candidate:
@@ -261,6 +281,18 @@ def _still_mine(tx: Transaction, job: Job, attempt: Attempt) -> Refused | None:
     if view is None or view.fence != attempt.fence:
         return Refused(reason=_FENCED, fenced=True)
     return None
+
+
+def check_held(tx: Transaction, job: Job, attempt: Attempt) -> None:
+    """Check that a snapshot still shows what was planned on. Where a rewind took events off the log since, those that
+    are left would not match the base's digests, and pass for damage (I4, I6).
+
+    Raises:
+        LeaseLostError: somebody else took the view over.
+    """
+    refused = _still_mine(tx, job, attempt)
+    if refused is not None:
+        raise LeaseLostError(refused)
 
 
 def store_failure(

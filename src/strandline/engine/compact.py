@@ -11,11 +11,13 @@ from strandline.codec import storable
 from strandline.engine.assemble import assemble
 from strandline.engine.claim import (
     Claim,
+    LeaseLostError,
     Refused,
     activate,
     candidate_of,
     claim,
     discard_outgrown,
+    is_outdated,
     question_of,
     release,
     store_failure,
@@ -24,7 +26,7 @@ from strandline.engine.claim import (
 from strandline.engine.close_calls import close_overdue_calls
 from strandline.engine.compaction_run import BLOCKED, Run, outcome_of, tell_attempt
 from strandline.engine.cooling import Called
-from strandline.engine.draft import Drafting, LeaseLostError, draft_segments
+from strandline.engine.draft import Drafting, draft_segments, reading
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.flow import Sleep, Verb
 from strandline.engine.material import smaller_windows
@@ -120,6 +122,8 @@ def _can_ask(run: Run, job: Job, form: Form) -> bool:
 
 def _smaller_windows(run: Run, job: Job, form: Form) -> Sequence[int | None] | None:
     with run.phase("read"), run.env.read() as tx:
+        if is_outdated(tx, job):
+            return None
         return smaller_windows(run.env, tx, job, run.order.summarizer.window_tokens, form.halvings)
 
 
@@ -146,9 +150,7 @@ def _attempts(run: Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refused
         except SummarizerError as error:
             failed = _raised(run, error, drafts)
         except LeaseLostError as lost:
-            run.attempts.append(claimed.attempt)
-            tell_attempt(run, claimed.attempt, refused=lost.refused)
-            return lost.refused
+            return _taken_over(run, claimed.attempt, lost.refused)
         except BaseException as error:
             store_failure(env, claimed.attempt, classify(error), f"{type(error).__name__}: {error}")
             tell_attempt(run, claimed.attempt, failure=classify(error))
@@ -163,6 +165,13 @@ def _attempts(run: Run, job: Job) -> Verb[tuple[CompactionResult, str] | Refused
             return ended
         if ended.delay_s > 0:
             yield Sleep(seconds=ended.delay_s)
+
+
+def _taken_over(run: Run, attempt: Attempt, refused: Refused) -> Refused:
+    """Settle an attempt of whose view somebody else took hold."""
+    run.attempts.append(attempt)
+    tell_attempt(run, attempt, refused=refused)
+    return refused
 
 
 def _counted_as(failure: FailureClass) -> FailureClass:
@@ -234,9 +243,7 @@ def _settle_failure(
         called=Called(summarizer=job.summarizer, answered=not passes, retry_after_s=_retry_after_s(failed)),
     )
     if isinstance(opened, Refused):
-        run.attempts.append(attempt)
-        tell_attempt(run, attempt, refused=opened)
-        return opened
+        return _taken_over(run, attempt, opened)
     run.case_id = opened or run.case_id
     run.attempts.append(replace(attempt, failure=failed.failure, failure_text=text, verdict=failed.verdict))
     tell_attempt(run, attempt, ends=ends, failure=failed.failure)
@@ -287,8 +294,11 @@ def _store_and_finish(
     run: Run, job: Job, claimed: Claim, drafting: Drafting, drafts: list[Draft]
 ) -> tuple[CompactionResult, str] | Refused:
     env = run.env
-    with run.phase("assemble"), env.read() as tx:
-        assembled = assemble(env, tx, job, claimed.attempt.attempt_id, drafting.materials, drafting.shown, drafts)
+    try:
+        with reading(run, job, "assemble") as tx:
+            assembled = assemble(env, tx, job, claimed.attempt.attempt_id, drafting.materials, drafting.shown, drafts)
+    except LeaseLostError as lost:
+        return _taken_over(run, claimed.attempt, lost.refused)
     total = assembled.summary.tokens + job.tail_tokens
     if total > job.plan.budget:  # what was planned was kept, so this is a fault of ours: it activates nothing
         store_failure(env, claimed.attempt, FailureClass.STORAGE, f"{total} tokens, budget {job.plan.budget}")
@@ -297,9 +307,7 @@ def _store_and_finish(
     with run.phase("store"):
         stored = store_validated(env, job, claimed.attempt, drafts, Verdict(claims=tuple(drafting.claims)), assembled)
     if isinstance(stored, Refused):
-        run.attempts.append(claimed.attempt)
-        tell_attempt(run, claimed.attempt, refused=stored)
-        return stored
+        return _taken_over(run, claimed.attempt, stored)
     run.attempts.append(stored)
     tell_attempt(run, stored)
     return _finish(run, job, stored)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
-from strandline.engine.claim import Refused, renew
+from strandline.engine.claim import LeaseLostError, check_held, renew
 from strandline.engine.compaction_run import Run
 from strandline.engine.consult import consult
 from strandline.engine.flow import Summarize, Verb
@@ -17,20 +18,12 @@ from strandline.limits import LEASE_RENEWED_S, PART_TOKENS_MIN
 from strandline.model.candidate import Draft, Violation
 from strandline.model.event import SourceEvent
 from strandline.model.judgement import JudgedClaim
-from strandline.ports import SummaryRequest
+from strandline.ports import SummaryRequest, Transaction
 from strandline.rules.ledger import Tally
 from strandline.rules.partition import Part, part_budget
 from strandline.rules.validation import malformed
 
 JOINT = "\n"  # between the drafts of the parts of one segment
-
-
-class LeaseLostError(Exception):
-    """Another compaction took the view over while this one drafted."""
-
-    def __init__(self, refused: Refused) -> None:
-        super().__init__(refused.reason)
-        self.refused = refused
 
 
 @dataclass(slots=True)
@@ -41,6 +34,19 @@ class Drafting:
     materials: list[Material] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     claims: list[JudgedClaim] = field(default_factory=list)
+
+
+@contextmanager
+def reading(run: Run, job: Job, phase: str) -> Iterator[Transaction]:
+    """Take a snapshot for a phase of an attempt.
+
+    Raises:
+        LeaseLostError: somebody else took the view over.
+    """
+    assert run.held is not None, "an attempt reads once it has claimed the view"
+    with run.phase(phase), run.env.read() as tx:
+        check_held(tx, job, run.held)
+        yield tx
 
 
 def draft_segments(
@@ -54,12 +60,11 @@ def draft_segments(
         drafts: gets each draft.
         windows: how much of each segment's source is shown at once; None: as much as the summarizer takes.
     """
-    env = run.env
     windows = windows or [run.order.summarizer.window_tokens] * len(job.plan.jobs)
     drafting = Drafting(Shown(new=Tally(job.base.ledger if job.base else ()), again=Tally()))
     for part, window in zip(job.plan.jobs, windows, strict=True):
-        with run.phase("read"), env.read() as tx:
-            material = read_material(env, tx, job, part, window, drafting.shown)
+        with reading(run, job, "read") as tx:
+            material = read_material(run.env, tx, job, part, window, drafting.shown)
         drafts.append((yield from _draft_segment(run, job, material, drafting)))
         if drafting.violations:
             break  # it is of no use any more, and the next draft would cost
@@ -138,7 +143,7 @@ def _hold(run: Run, job: Job) -> None:
 
 
 def _read_part(run: Run, job: Job, part: Part) -> tuple[SourceEvent, ...]:
-    with run.phase("read"), run.env.read() as tx:
+    with reading(run, job, "read") as tx:
         return read_part(run.env, tx, job, part)
 
 
@@ -146,9 +151,8 @@ def _judge(
     run: Run, job: Job, material: Material, events: Sequence[SourceEvent], draft: Draft, drafting: Drafting
 ) -> tuple[JudgedClaim, ...]:
     """Judge by the rules: add what is wrong to `drafting`, and return what became of the claims."""
-    env = run.env
-    with run.phase("validate"), env.read() as tx:
-        verdict = judge(env, tx, job, material, drafting.shown, events, draft)
+    with reading(run, job, "validate") as tx:
+        verdict = judge(run.env, tx, job, material, drafting.shown, events, draft)
     drafting.violations += verdict.violations
     drafting.claims += verdict.claims
     return verdict.claims
