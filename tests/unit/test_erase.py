@@ -4,7 +4,9 @@ Checked by a walk over every column of every table afterwards, over the files, a
 still holds: seqs, keys, digests, `verify`, what a revocation said.
 """
 
+import errno
 import json
+import os
 import sqlite3
 import zlib
 from contextlib import closing, suppress
@@ -216,6 +218,24 @@ def test_no_column_and_no_file_holds_it_afterwards(tmp_path):
         data = file.read_bytes()
         assert [needle for needle in NEEDLES if needle in data] == [], file
         assert erased.scan.files.keys() >= {"store.db"}
+
+
+def test_a_disk_that_fails_under_the_search_is_told_as_such(tmp_path, monkeypatch):
+    """C31, I1: what was erased is erased, and the caller is told that its files were not searched."""
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with open_store("sqlite", tmp_path) as db:
+        wf = workflow_of(db)
+        told = wf.append(strandline.message("user", SAID)).seq
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", full)
+            with pytest.raises(strandline.StoreUnavailableError, match="it is erased, but .* No space left") as failed:
+                wf.erase(events=[told], **WHO)
+        assert "VACUUM" in failed.value.hint
+        assert wf.erase(events=[told], **WHO).event_count == 0, "nothing is left to erase"
+        assert wf.append(strandline.message("user", "go on")).seq == told + 1
 
 
 def test_what_lies_in_free_space_is_found_and_written_over(tmp_path):

@@ -345,8 +345,14 @@ class SqliteStore:
     def scrub(self, needles: Sequence[bytes]) -> FileScan:
         """Search the files for what was erased, and write them anew where they hold it (C31)."""
         self._check_open()
-        with self._mapped(), self._writes.alone():
-            return scrub(self._open_writer(), self._path, needles)
+        try:
+            with self._mapped(), self._writes.alone():
+                return scrub(self._open_writer(), self._path, needles)
+        except (OSError, StoreUnavailableError) as error:
+            raise StoreUnavailableError(
+                f"it is erased, but the files of {self._path} could not be searched for what is left of it: {error}",
+                hint="Once the disk is well, `VACUUM` writes the store's file anew from what is left in it.",
+            ) from error
 
     def close(self) -> None:
         """Close all connections; calling it again does nothing. Who is writing ends his write before."""
