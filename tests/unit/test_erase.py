@@ -231,7 +231,7 @@ def test_a_disk_that_fails_under_the_search_is_told_as_such(tmp_path, monkeypatc
         told = wf.append(strandline.message("user", SAID)).seq
         with monkeypatch.context() as patched:
             patched.setattr(os, "fsync", full)
-            with pytest.raises(strandline.StoreUnavailableError, match="it is erased, but .* No space left") as failed:
+            with pytest.raises(strandline.StoreUnavailableError, match=r"it is erased, but .* No space left") as failed:
                 wf.erase(events=[told], **WHO)
         assert "VACUUM" in failed.value.hint
         assert wf.erase(events=[told], **WHO).event_count == 0, "nothing is left to erase"
