@@ -15,6 +15,7 @@ from itertools import count, islice
 
 import pytest
 
+import strandline.engine.checkpoint as checkpoint_module
 import strandline.engine.choose_checkpoint as choose_checkpoint_module
 import strandline.engine.claim as claim_module
 import strandline.engine.draft as draft_module
@@ -22,6 +23,7 @@ import strandline.engine.effect as effect_module
 import strandline.engine.environment as environment_module
 import strandline.engine.guard as guard_module
 import strandline.engine.recover as recover_module
+import strandline.testing.simulator.ending as ending_module
 from strandline.model.candidate import AttemptState
 from strandline.model.view import ViewHead
 from strandline.stores.memory.decisions import MemoryCases
@@ -32,7 +34,7 @@ from strandline.testing.simulator.__main__ import main
 from strandline.testing.simulator.baton import Crew
 from strandline.testing.simulator.choices import Drawn
 from strandline.testing.simulator.schedule import ACTORS_MAX, VERBS, WORLDS, draw_schedule
-from strandline.testing.simulator.simulation import Simulation
+from strandline.testing.simulator.simulation import Simulation, Violation
 from strandline.testing.simulator.worlds import world_of
 
 SEEDS_MAX = 500  # of those with the verb that it is about; each breakage must be found in them
@@ -207,6 +209,28 @@ def test_a_breakage_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None
             assert story.split(": ")[1].removesuffix(" is broken") in laws, story
             return
     pytest.fail(f"{name}: not found in {SEEDS_MAX} schedules")
+
+
+def test_a_run_is_asked_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was recorded and the model does not allow is found at the end of a run, and here by nothing else (ADR 67).
+
+    A state from before a compaction wears a stamp from after it: the stamp alone is what the checker sees.
+    """
+    monkeypatch.setattr(checkpoint_module, "_check_basis", lambda *_: None)
+    seed, found = next((seed, found) for seed in seeds_with("checkpoint") if (found := violation_of(seed)))
+    assert (found.law, found.what.split(": ")[0]) == ("I14", "the model does not allow acme/run")
+    assert "its state is of generation 0, and the view is at 1" in found.what
+    monkeypatch.setattr(ending_module, "conforms", lambda _: None)
+    assert violation_of(seed) is None
+
+
+def violation_of(seed: int) -> Violation | None:
+    """Run the schedule of a seed, and don't make it smaller."""
+    crew, schedule = Crew(ACTORS_MAX), draw_schedule(seed)
+    try:
+        return Simulation(schedule, Drawn(seed, schedule.switch, schedule.fault), crew).run().violation
+    finally:
+        crew.dismiss()
 
 
 def seeds_with(verb: str) -> Iterator[int]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from strandline.client import Workflow
 from strandline.testing.protocol.laws import broken_state
 from strandline.testing.protocol.memory import NOT_TOLD, Memory
 from strandline.testing.protocol.rules import apply
 from strandline.testing.protocol.traces import Told, Trace, steps_of
+
+_LAW: Final = re.compile(r"\b[CI]\d+\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +23,12 @@ class Refusal:
     step: str
     lineage_seq: int  # the newest entry before it
     reason: str
+
+    @property
+    def law(self) -> str:
+        """The law that the reason names; "protocol" where it names none."""
+        named = _LAW.search(self.reason)
+        return named[0] if named is not None else "protocol"
 
     def __str__(self) -> str:
         return f"step {self.number}, behind lineage {self.lineage_seq}: {self.step}: {self.reason}"

@@ -1,4 +1,4 @@
-"""The end of a run: a process that knows nothing recovers each workflow, and `verify` proves the store."""
+"""The end of a run: a process that knows nothing recovers each workflow, the model is asked, and `verify`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from strandline.model.ids import TENANT_RULES, Scope
 from strandline.ports import Clock
 from strandline.stores.memory import MemoryStore
 from strandline.testing.fakes import SeededEntropy
+from strandline.testing.protocol import conforms
 from strandline.testing.simulator.checker import Checker
 from strandline.testing.simulator.history import BrokenInvariantError
 
@@ -19,17 +20,23 @@ _WHOLE: Final = 10_000_000
 
 
 def recover_all(store: MemoryStore, clock: Clock, checker: Checker, seed: int, tell: Callable[[str], None]) -> None:
-    """Recover by a fresh process every workflow that was written to; at every fourth seed, verify them (C5, I15, I16).
+    """Recover by a fresh process every workflow that was written to, and ask the model whether it allows what each of
+    them recorded (ADR 67); at every fourth seed, verify them (C5, I15, I16).
 
     Raises:
-        BrokenInvariantError: one can't be recovered, or is not what was written.
+        BrokenInvariantError: one can't be recovered, did what the protocol forbids, or is not what was written.
     """
     db = Strandline(store, clock=clock, entropy=SeededEntropy(~seed))
     touched = checker.touched()
     for scope in touched:
-        if scope.workflow != TENANT_RULES and checker.known[scope].head.revision:
+        if scope.workflow == TENANT_RULES:
+            continue
+        if checker.known[scope].head.revision:
             tell(f"a process that knows nothing recovers {scope}")
             _recover(db, checker, scope)
+        refused = conforms(db.tenant(scope.tenant).workflow(scope.workflow))
+        if refused is not None:
+            raise BrokenInvariantError(refused.law, f"the model does not allow {scope}: {refused}")
     if seed % VERIFIED_EVERY:
         return
     tell("and the store is verified")
