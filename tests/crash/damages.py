@@ -223,7 +223,7 @@ def reordered_rows(path: Path, stage: Stage, draw: random.Random) -> str | None:
     """The numbers of some events, or of some entries of the lineage, are dealt anew."""
     with rows_of(path) as connection:
         table, column = draw.choice([("event", "seq"), ("lineage", "lineage_seq")])
-        rows = connection.execute(f"SELECT {column} FROM {table} WHERE tenant_id = 1").fetchall()
+        rows = connection.execute(f"SELECT DISTINCT {column} FROM {table} WHERE tenant_id = 1 ORDER BY 1").fetchall()
         picked = draw.sample([number for (number,) in rows], draw.randint(2, min(len(rows), ROWS_MAX)))
         dealt = picked[1:] + picked[:1]
         for away, old in enumerate(picked):
