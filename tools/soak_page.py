@@ -9,7 +9,7 @@ says at which it ran.
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
@@ -25,9 +25,10 @@ INTRODUCTION = """\
 Written by `make soak ARGS="--report"` from [reliability.json](reliability.json), that is from what `make soak` has run:
 each programme breaks the library on purpose, unit by unit, each unit by its own seed, and looks whether a law of it was
 broken. A violation is a broken law. `{seed}` and `{count}` in a command are the first seed and how many units
-from there on; any single unit is repeated by its own seed and a count of 1. How each programme shows that it can fail
-stands in its test.
+from there on; any single unit is repeated by its own seed and a count of 1, at its commit. How each programme shows
+that it can fail stands in its test.
 """
+MET_MAX = 24  # kinds of things that the page tells of one programme
 HEAD = ("measure", "count", "violations", "command", "seed", "commit")
 
 
@@ -121,8 +122,8 @@ def page(found: Found) -> str:
     lines.append("So that nobody believes in an idle run: how often each thing happened within the counted units.")
     for measure in found["measures"]:
         if measure["detail"]:
-            met = ", ".join(f"{key} {value:,}" for key, value in measure["detail"].items())
-            lines += ["", f"**{measure['measure'].capitalize()}.** {measure['proves']} Met: {met}. {_ran(measure)}"]
+            name = measure["measure"][:1].upper() + measure["measure"][1:]
+            lines += ["", f"**{name}.** {measure['proves']} Met: {_met(measure['detail'])}. {_ran(measure)}"]
     lines += ["", "## What it found", ""]
     if found["bugs"]:
         lines += ["Each was a bug of the library until then; its test holds it now.", ""]
@@ -164,6 +165,14 @@ def _ran(measure: Measure) -> str:
     when = first if first == last else f"{first} to {last}"
     took = f"{measure['seconds']:,.0f} s of one worker, {rate:,.3g} a second"
     return f"It took {took}; {when}, on {' and '.join(measure['machines'])}."
+
+
+def _met(detail: Mapping[str, int]) -> str:
+    """Return what was met, the most frequent first, as much as can be taken in."""
+    often = sorted(detail.items(), key=lambda one: -one[1])
+    told = ", ".join(f"{key} {value:,}" for key, value in often[:MET_MAX])
+    more = len(often) - MET_MAX
+    return f"{told}, and {more} kinds more, which the JSON lists" if more > 0 else told
 
 
 def _told(bug: Bug) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -284,6 +285,15 @@ def test_the_page_says_what_was_counted_and_which_marks_are_not_reached(tree: Pa
     assert "- units of thorough: 20 units, 0 violations: **not reached yet**: 0 of 20." in text
     assert "Met: kills 8. It took 4 s of one worker, 2 a second; 2026-01-02, on a machine." in text
     assert "| quick | 3 | An event was lost (I2). | Sync it | `t.py::t` |" in text
+
+
+def test_the_page_tells_the_most_frequent_of_what_was_met(tree: Path) -> None:
+    many = {f"thing {number:03}": number for number in range(1, soak_page.MET_MAX + 3)}
+    write_chunk(make_record(tree), replace(chunk(1, 4), detail=many))
+    assert soak.main(["--report"], tree) == 0
+    text = (tree / "docs" / "results" / "reliability.md").read_text()
+    assert "Met: thing 026 26, thing 025 25," in text
+    assert "thing 003 3, and 2 kinds more, which the JSON lists. It took" in text
 
 
 def make_record(tree: Path) -> Path:
