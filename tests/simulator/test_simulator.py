@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, islice
@@ -22,9 +23,13 @@ import strandline.engine.draft as draft_module
 import strandline.engine.effect as effect_module
 import strandline.engine.environment as environment_module
 import strandline.engine.guard as guard_module
+import strandline.engine.reading as reading_module
 import strandline.engine.recover as recover_module
 import strandline.testing.simulator.ending as ending_module
+import strandline.testing.simulator.store as store_module
+from strandline.codec.records import decode_event, stored_digest
 from strandline.model.candidate import AttemptState
+from strandline.model.event import Event, StoredEvent
 from strandline.model.view import ViewHead
 from strandline.stores.memory.decisions import MemoryCases
 from strandline.stores.memory.log import MemoryLog
@@ -33,12 +38,14 @@ from strandline.testing.simulator import run_schedules
 from strandline.testing.simulator.__main__ import main
 from strandline.testing.simulator.baton import Crew
 from strandline.testing.simulator.choices import Drawn
+from strandline.testing.simulator.faults import FAULTS_AT, Fault
 from strandline.testing.simulator.schedule import ACTORS_MAX, VERBS, WORLDS, draw_schedule
-from strandline.testing.simulator.simulation import Simulation, Violation
+from strandline.testing.simulator.simulation import Report, Simulation, Violation
 from strandline.testing.simulator.worlds import world_of
 
 SEEDS_MAX = 500  # of those with the verb that it is about; each breakage must be found in them
 SLICE = 120
+OFTEN = 0.2  # how often something goes wrong where a test is about one fault alone
 Patch = Callable[[pytest.MonkeyPatch], None]
 
 
@@ -48,6 +55,7 @@ def test_a_slice_of_schedules_breaks_nothing() -> None:
     assert len(tally.traces) > SLICE * 0.9
     assert tally.met["effect happened"]
     assert tally.met["stale read"]
+    assert tally.met["torn read"] >= tally.met["torn read found"] >= 1
 
 
 @pytest.mark.long
@@ -224,11 +232,58 @@ def test_a_run_is_asked_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     assert violation_of(seed) is None
 
 
+@pytest.fixture
+def only_torn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing goes wrong but that records are read torn."""
+    for point, faults in FAULTS_AT.items():
+        monkeypatch.setitem(FAULTS_AT, point, (Fault.TORN,) if Fault.TORN in faults else (Fault.NONE,))
+
+
+@pytest.mark.usefixtures("only_torn")
+def test_torn_reads_alone_break_nothing() -> None:
+    """Each is refused, or changes no answer; nothing is built on it, and afterwards all is well (I4)."""
+    met: Counter[str] = Counter()
+    for seed in range(1, SLICE):
+        report = run_of(seed, fault=OFTEN)
+        assert report.violation is None
+        met += report.met
+    assert met["torn read"] > SLICE / 4
+    assert met["torn read found"] > met["torn read"] / 2
+
+
+@pytest.mark.usefixtures("only_torn")
+def test_a_digest_that_is_not_compared_is_found_by_a_torn_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event is taken as it was read: no other fault of a run shows that (I4)."""
+
+    def unchecked(stored: StoredEvent, _: bytes, workflow: str) -> Event:
+        return decode_event(stored, stored_digest(stored, workflow), workflow)
+
+    monkeypatch.setattr(reading_module, "open_event", unchecked)
+    found = (seed for seed in islice(seeds_with("context"), SEEDS_MAX) if run_of(seed, fault=OFTEN).violation)
+    seed = next(found)
+    monkeypatch.setattr(store_module, "torn", lambda tx, _: tx)
+    assert run_of(seed, fault=OFTEN).violation is None
+
+
+def test_a_torn_read_is_told() -> None:
+    seed = next(seed for seed in count(1) if run_of(seed).met["torn read found"])
+    story = "\n".join(run_of(seed, told=True).story)
+    assert "meets a torn page at" in story
+    assert " reads a torn " in story
+    assert "is refused: CorruptRecordError: " in story
+
+
 def violation_of(seed: int) -> Violation | None:
     """Run the schedule of a seed, and don't make it smaller."""
+    return run_of(seed).violation
+
+
+def run_of(seed: int, *, fault: float | None = None, told: bool = False) -> Report:
+    """Run the schedule of a seed; `fault`: how often something goes wrong, instead of what was drawn."""
     crew, schedule = Crew(ACTORS_MAX), draw_schedule(seed)
+    chance = schedule.fault if fault is None else fault
     try:
-        return Simulation(schedule, Drawn(seed, schedule.switch, schedule.fault), crew).run().violation
+        return Simulation(schedule, Drawn(seed, schedule.switch, chance), crew, told=told).run()
     finally:
         crew.dismiss()
 

@@ -10,6 +10,7 @@ from strandline.model.view import ViewHead
 from strandline.ports import Transaction
 from strandline.testing.simulator.history import BrokenInvariantError
 from strandline.testing.simulator.known import Known, sighted
+from strandline.testing.simulator.tearing import TORN
 
 LIE = "bucket-ffff0"  # a reference that no event holds: a draft with it must never become active (I10)
 CUT = "Work went on and then the"  # how a draft begins that is cut off: it must never become active (I5)
@@ -41,6 +42,8 @@ def check_activation(tx: Transaction, entry: LineageEntry, known: Known, new: Kn
     _check_coverage(summary, view, covered)
     _check_calls(view, new)
     text = "\n".join([*(segment.text for segment in summary.segments), summary.anchors_text, summary.ledger_text])
+    if TORN in text:
+        raise BrokenInvariantError("I4", "what was read torn became part of a summary")
     if LIE in text or CUT in text:
         raise BrokenInvariantError("I5", "a draft became active that lies, or was cut off")
     _check_references(tx, summary, covered, text)

@@ -24,6 +24,7 @@ from strandline.stores.memory import MemoryStore
 from strandline.testing.simulator.activation import check_activation
 from strandline.testing.simulator.history import BrokenInvariantError
 from strandline.testing.simulator.known import Known, Moment, decoded, is_left, live_events, reads
+from strandline.testing.simulator.tearing import TORN
 
 _EFFECT_STEPS = {
     EffectState.INTENDED: {EffectState.DONE, EffectState.FAILED, EffectState.UNKNOWN},
@@ -248,6 +249,8 @@ class Checker:
         Raises:
             BrokenInvariantError: it never was, or it is not whole.
         """
+        if TORN in got.text:
+            raise BrokenInvariantError("I4", f"a context of {got.view!r} shows what was read torn")
         known = self._known.get(scope)
         if known is None:
             return

@@ -39,15 +39,16 @@ class Fault(enum.IntEnum):
     JUMP_BACK = 6
     EXPIRE = 7  # all stands still until every lease is over
     BROKEN = 8  # the connection to the world outside breaks
+    TORN = 9  # one record comes back with another byte, this once
 
 
 _ANYWHERE: Final = (Fault.CRASH, Fault.JUMP_FORTH, Fault.JUMP_BACK, Fault.EXPIRE)
 
 FAULTS_AT: Final[dict[Point, tuple[Fault, ...]]] = {
     Point.READ: (Fault.CRASH, Fault.UNAVAILABLE),
-    Point.HELD: (Fault.UNAVAILABLE,),
+    Point.HELD: (Fault.UNAVAILABLE, Fault.TORN),
     Point.READ_DONE: (Fault.CRASH,),
-    Point.WRITE: (Fault.CRASH, Fault.UNAVAILABLE, Fault.EXPIRE),
+    Point.WRITE: (Fault.CRASH, Fault.UNAVAILABLE, Fault.EXPIRE, Fault.TORN),
     Point.COMMIT: (Fault.CRASH, Fault.LOST, Fault.FULL),
     Point.WRITTEN: (Fault.CRASH, Fault.LOST),
     Point.DRAFT: (*_ANYWHERE, Fault.BROKEN),
@@ -56,4 +57,31 @@ FAULTS_AT: Final[dict[Point, tuple[Fault, ...]]] = {
     Point.HAPPENED: (Fault.CRASH, Fault.BROKEN),
     Point.PROBE: (Fault.CRASH, Fault.BROKEN),
     Point.STEP: _ANYWHERE,
+}
+
+# How a story tells them.
+FAULT_WORDS: Final[dict[Fault, str]] = {
+    Fault.CRASH: "dies",
+    Fault.LOST: "loses the answer",
+    Fault.UNAVAILABLE: "gets no answer from the store",
+    Fault.FULL: "finds the disk full",
+    Fault.JUMP_FORTH: "sees the wall clock jump ahead",
+    Fault.JUMP_BACK: "sees the wall clock jump back",
+    Fault.EXPIRE: "stands still until all leases are over",
+    Fault.BROKEN: "loses the connection",
+    Fault.TORN: "meets a torn page",
+}
+POINT_WORDS: Final[dict[Point, str]] = {
+    Point.READ: "the begin of a read",
+    Point.HELD: "a read whose snapshot is taken",
+    Point.READ_DONE: "the end of a read",
+    Point.WRITE: "the begin of a write",
+    Point.COMMIT: "a commit that is not made yet",
+    Point.WRITTEN: "a commit that was made",
+    Point.DRAFT: "the summarizer",
+    Point.SLEEP: "a pause",
+    Point.RUN: "an effect that has not happened",
+    Point.HAPPENED: "an effect that has happened",
+    Point.PROBE: "a probe",
+    Point.STEP: "its next verb",
 }

@@ -36,6 +36,7 @@ class Op:
     answered: int | None = None
     answer: Answer | None = None
     refused: str = ""
+    torn: bool = False  # it read a torn record
     lost: bool = False  # it was never answered: it may have happened, or not
     commits: list[int] = field(default_factory=list)
     made: list[Change] = field(default_factory=list)

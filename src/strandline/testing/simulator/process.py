@@ -18,6 +18,7 @@ from strandline.testing.fakes import SeededEntropy
 from strandline.testing.simulator.activation import CUT, LIE
 from strandline.testing.simulator.faults import Fault, Point, ProcessDeathError
 from strandline.testing.simulator.store import SimulatedStore
+from strandline.testing.simulator.tearing import Tear
 
 if TYPE_CHECKING:
     from strandline.testing.simulator.simulation import Simulation
@@ -89,6 +90,10 @@ class Process:
             self.dead = True
             raise ProcessDeathError
         return fault
+
+    def tear(self) -> Tear:
+        """As `Crossing.tear`."""
+        return self.simulation.tear(self)
 
     def committed(self, scope: Scope, inner: MemoryStore) -> None:
         """As `Crossing.committed`."""

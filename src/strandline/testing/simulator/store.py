@@ -13,6 +13,7 @@ from strandline.model.ids import Scope
 from strandline.ports import Transaction
 from strandline.stores.memory import MemoryStore
 from strandline.testing.simulator.faults import Fault, Point, ProcessDeathError
+from strandline.testing.simulator.tearing import Tear, torn
 
 
 class Crossing(Protocol):
@@ -24,6 +25,10 @@ class Crossing(Protocol):
         Raises:
             ProcessDeathError: the process is dead, from here on or already.
         """
+        ...
+
+    def tear(self) -> Tear:
+        """Return what is torn in the transaction whose beginning was crossed."""
         ...
 
     def committed(self, scope: Scope, inner: MemoryStore) -> None:
@@ -58,18 +63,20 @@ class SimulatedStore:
             return
         _fail(self._process.cross(Point.READ))
         with self._inner.read(scope) as tx:
-            _fail(self._process.cross(Point.HELD))
-            yield tx
+            fault = self._process.cross(Point.HELD)
+            _fail(fault)
+            yield torn(tx, self._process.tear()) if fault is Fault.TORN else tx
         self._process.cross(Point.READ_DONE)
 
     @contextmanager
     def write(self, scope: Scope, *, joins: bool = True) -> Iterator[Transaction]:
         """Write; others may go on before it and after it. The commit, or its answer, may be lost."""
-        _fail(self._process.cross(Point.WRITE))
+        fault = self._process.cross(Point.WRITE)
+        _fail(fault)
         with self._inner.write(scope, joins=joins) as tx:
             self._writing += 1
             try:
-                yield tx
+                yield torn(tx, self._process.tear()) if fault is Fault.TORN else tx
             finally:
                 self._writing -= 1
             _fail(self._process.cross(Point.COMMIT))
