@@ -199,7 +199,7 @@ BREAKAGES: dict[str, tuple[Patch, str, set[str]]] = {  # with the verb without w
     "permit not consumed": (permit_not_consumed, "effect_permitted", {"I20"}),
     "audience ignored": (audience_ignored, "define_view", {"I7", "I21"}),
     "gate left open": (gate_left_open, "recover", {"I15", "I16"}),
-    "recovery without fence": (recovery_without_fence, "recover", {"I15"}),
+    "recovery without fence": (recovery_without_fence, "recover", {"I6", "I15"}),
     "blocking case ignored": (blocking_case_ignored, "recover_needs", {"I11"}),
     "draft not judged": (draft_not_judged, "compact", {"I5", "I10"}),
 }
