@@ -241,8 +241,11 @@ class TestWhoIsLateIsRefused:
         with pytest.raises(StateConflictError):
             states.write("s2", [write("t", 0)])
         assert states.load("s2") is None
+        self.refused(states, "deleted", "of another line", {}, line="sub", beside=[("sub", "unknown"), ("", "s1")])
+        assert states.lines() == []
         states.save("anew", {"a": one("x")}, seen=0)
         assert states.load().state_id == "anew"
+        states.save("anew", {}, line="sub", beside=[("", "anew"), ("", "not saved yet"), ("no line", "s1")])
         self.refused(states, "moved", "anew too", {}, seen=0)
 
 
@@ -259,6 +262,13 @@ class TestWrites:
         assert states.lines() == []
         states.save("s1", {"a": one("x")})
         assert [texts_of(w.value) for w in states.load().writes] == [["early"]]
+
+    def test_or_only_behind_a_state_that_is_there(self, states):
+        assert not states.write("s1", [write("t", 0, "early")], ahead=False)
+        states.save("s1", {"a": one("x")})
+        assert (states.load().writes, states.usage().parts) == ((), 1)
+        assert states.write("s1", [write("t", 0)], ahead=False)
+        assert len(states.load().writes) == 1
 
     def test_the_first_stays_unless_it_is_to_be_replaced(self, states):
         states.save("s1", {})

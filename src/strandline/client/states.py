@@ -35,6 +35,7 @@ class States:
         kept: Collection[str] = (),
         run: str | None = None,
         seen: int | None = None,
+        beside: Collection[tuple[str, str]] = (),
     ) -> Saved:
         """Save a state: all of it, durably, or nothing.
 
@@ -48,22 +49,36 @@ class States:
             run: what `Tenant.delete_states` may delete it by.
             seen: `SavedState.seen` of what the writer has read last, 0 where that was nothing: then it is refused if
                 somebody else has saved in the line since, unless the parent is the newest one. None: not checked.
+            beside: states of other lines that it comes with, by line and id: it is refused if one of them was deleted.
 
         Raises:
             InvalidInputError: what can't be kept; nothing was written.
-            StateConflictError: unknown or deleted parent, the id is taken or was deleted, or the line has moved on;
-                nothing was written.
+            StateConflictError: unknown or deleted parent, one beside it was deleted, the id is taken or was deleted,
+                or the line has moved on; nothing was written.
             StoreUnavailableError, OutcomeUnknownError: see their hints; repeating it is safe.
         """
         new = NewState(
-            state_id=state_id, line=line, parent=parent, values=dict(values), kept=tuple(kept), meta=meta, run=run
+            state_id=state_id,
+            line=line,
+            parent=parent,
+            values=dict(values),
+            kept=tuple(kept),
+            meta=meta,
+            run=run,
+            beside=tuple(beside),
         )
         return save_state(self._env, new, seen)
 
     def write(
-        self, state_id: str, writes: Sequence[StateWrite], *, line: str = "", replace: bool | Collection[int] = False
-    ) -> None:
-        """Keep what tasks wrote behind a state, all of it or nothing. The state may come later: frameworks race.
+        self,
+        state_id: str,
+        writes: Sequence[StateWrite],
+        *,
+        line: str = "",
+        replace: bool | Collection[int] = False,
+        ahead: bool = True,
+    ) -> bool:
+        """Keep what tasks wrote behind a state, all of it or nothing. Return whether it is kept.
 
         Args:
             state_id: the state.
@@ -71,12 +86,13 @@ class States:
             line: of the state.
             replace: let the new one stand where one of its name is there already, instead of the old one: True, or the
                 indexes of which that is to be so.
+            ahead: keep them also if the state is not saved yet, since frameworks race.
 
         Raises:
             InvalidInputError: what can't be kept, or more than STATE_WRITES_MAX behind one state.
             StateConflictError: the state was deleted. Nothing was written.
         """
-        write_state(self._env, state_id, line, writes, replaces=replace)
+        return write_state(self._env, state_id, line, writes, replaces=replace, ahead=ahead)
 
     def load(
         self,
@@ -175,17 +191,33 @@ class AsyncStates:
         kept: Collection[str] = (),
         run: str | None = None,
         seen: int | None = None,
+        beside: Collection[tuple[str, str]] = (),
     ) -> Saved:
         """As `States.save`."""
         return await in_thread(
-            self._states.save, state_id, values, meta=meta, line=line, parent=parent, kept=kept, run=run, seen=seen
+            self._states.save,
+            state_id,
+            values,
+            meta=meta,
+            line=line,
+            parent=parent,
+            kept=kept,
+            run=run,
+            seen=seen,
+            beside=beside,
         )
 
     async def write(
-        self, state_id: str, writes: Sequence[StateWrite], *, line: str = "", replace: bool | Collection[int] = False
-    ) -> None:
+        self,
+        state_id: str,
+        writes: Sequence[StateWrite],
+        *,
+        line: str = "",
+        replace: bool | Collection[int] = False,
+        ahead: bool = True,
+    ) -> bool:
         """As `States.write`."""
-        await in_thread(self._states.write, state_id, writes, line=line, replace=replace)
+        return await in_thread(self._states.write, state_id, writes, line=line, replace=replace, ahead=ahead)
 
     async def load(
         self,

@@ -45,6 +45,7 @@ class NewState:
     kept: Collection[str]  # names whose values are those of the parent
     meta: bytes
     run: str | None
+    beside: tuple[tuple[str, str], ...] = ()  # states of other lines that it comes with, by line and id
 
 
 @watched("save_state")
@@ -69,6 +70,8 @@ def save_in(tx: Transaction, env: Environment, new: NewState, seen: int | None =
     parent = tx.states.get(line.number, new.parent) if line and new.parent is not None else None
     known = there is not None and there.status in (StateStatus.SAVED, StateStatus.ERASED)
     refusal = None if known else refuse_save(line, there, new.parent, parent, seen)
+    if not known and _any_deleted(tx, new.beside):
+        refusal = StateRefusal.DELETED
     if refusal is not None:
         raise refused(tx, new.line, new.state_id, refusal, new.parent)
     gone = parent is None or parent.status is StateStatus.DELETED
@@ -111,11 +114,24 @@ def put_state(tx: Transaction, line_name: str, new: StateRow) -> Saved:
     return Saved(position=position, created=not buried)
 
 
+def _any_deleted(tx: Transaction, places: Sequence[tuple[str, str]]) -> bool:
+    """Tell whether one of these states, by line and id, was deleted."""
+    found = ((tx.states.line(line), state_id) for line, state_id in places)
+    rows = (tx.states.get(line.number, state_id) for line, state_id in found if line is not None)
+    return any(row is not None and row.status is StateStatus.DELETED for row in rows)
+
+
 @watched("write_state")
 def write_state(
-    env: Environment, state_id: str, line: str, writes: Sequence[StateWrite], *, replaces: bool | Collection[int]
-) -> None:
-    """Keep what tasks wrote behind a state; one that is not saved yet may be written to, since frameworks race.
+    env: Environment,
+    state_id: str,
+    line: str,
+    writes: Sequence[StateWrite],
+    *,
+    replaces: bool | Collection[int],
+    ahead: bool,
+) -> bool:
+    """Keep what tasks wrote behind a state, with `ahead` also if it is not saved yet. Tell whether it is kept.
 
     Raises:
         InvalidInputError: what can't be kept.
@@ -124,7 +140,7 @@ def write_state(
     check_texts(line=line, state_id=state_id)
     _check_writes(writes)
     with env.write() as tx:
-        write_in(tx, env, state_id, line, writes, replaces=replaces)
+        return write_in(tx, env, state_id, line, writes, replaces=replaces, ahead=ahead)
 
 
 def write_in(
@@ -135,13 +151,16 @@ def write_in(
     writes: Sequence[StateWrite],
     *,
     replaces: bool | Collection[int],
-) -> None:
+    ahead: bool,
+) -> bool:
     """Keep writes in a transaction that is open."""
     there_line = tx.states.line(line)
     row = tx.states.get(there_line.number, state_id) if there_line else None
     if row is not None and row.status is StateStatus.DELETED:
         raise refused(tx, line, state_id, StateRefusal.DELETED)
     if row is None:
+        if not ahead:
+            return False
         there_line = there_line or _new_line(tx, line)
         number = tx.log.head().states + 1
         row = StateRow(number=number, line=there_line.number, state_id=state_id, status=StateStatus.AWAITED)
@@ -156,6 +175,7 @@ def write_in(
     if merged != row.writes:
         tx.states.put(replace(row, writes=merged))
         count_change(tx, states=max(tx.log.head().states, row.number))
+    return True
 
 
 def count_change(tx: Transaction, *, states: int | None = None, state_positions: int | None = None) -> None:
@@ -231,6 +251,8 @@ def refused(
 def check_new(new: NewState) -> None:
     """Refuse a state that can't be kept."""
     check_texts(line=new.line, state_id=new.state_id)
+    for other_line, other_id in new.beside:
+        check_texts(line=other_line, state_id=other_id)
     for name, text in (("parent", new.parent), ("run", new.run)):
         if text is not None:
             check_texts(**{name: text})

@@ -22,9 +22,18 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from strandline import InvalidInputError, SavedState, StateErasedError, StateValue, StateWrite, Tenant
+from strandline import (
+    InvalidInputError,
+    SavedState,
+    StateConflictError,
+    StateErasedError,
+    StateValue,
+    StateWrite,
+    Tenant,
+)
 from strandline.integrations.langgraph.address import Address, address_of, config_of, thread_of
 from strandline.integrations.langgraph.deltas import Ancestry, history_of, in_order, needed_by
+from strandline.integrations.langgraph.early import EarlyWrites, Write
 from strandline.integrations.langgraph.gate import Restore, check_restore, pass_gate
 from strandline.integrations.langgraph.opened import Opened, check_tenant
 from strandline.integrations.langgraph.place import basis_of
@@ -57,6 +66,7 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         self.tenant = check_tenant(tenant)
         self.restore = check_restore(restore)
         self._remembered = Remembered()
+        self._early = EarlyWrites()
 
     @classmethod
     def from_conn_string(
@@ -246,23 +256,32 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         """Save a checkpoint behind the one that the config names: whole, or not at all.
 
         Raises:
-            StateConflictError: its parent is not there or was deleted, its id is that of another checkpoint, or
-                somebody else has saved in the line since the config was read.
+            StateConflictError: its parent is not there or was deleted, or the checkpoint of its graph was; its id is
+                that of another checkpoint; or somebody else has saved in the line since the config was read.
         """
         address = address_of(config)
         told = get_checkpoint_metadata(config, metadata)
         run = told.get("run_id")
         known, new, kept = self._grown(address, checkpoint)
-        saved = self.tenant.workflow(address.thread).states.save(
-            checkpoint["id"],
-            new,
-            meta=encode_rest(self.serde, checkpoint, told),
-            line=address.line,
-            parent=address.state_id,
-            kept=kept,
-            run=None if run is None else str(run),
-            seen=address.seen,
-        )
+        meta = encode_rest(self.serde, checkpoint, told)
+        place = (address.thread, address.line, checkpoint["id"])
+        with self._early.lock(place):
+            try:
+                saved = self.tenant.workflow(address.thread).states.save(
+                    checkpoint["id"],
+                    new,
+                    meta=meta,
+                    line=address.line,
+                    parent=address.state_id,
+                    kept=kept,
+                    run=None if run is None else str(run),
+                    seen=address.seen,
+                    beside=[pair for pair in (told.get("parents") or {}).items() if pair[0] != address.line],
+                )
+            except StateConflictError:
+                self._early.forget(place)
+                raise
+            self._early.settle(place, self._writing(address.thread, address.line, checkpoint["id"]))
         self._remembered.keep(address.thread, address.line, known)
         return config_of(address.thread, address.line, checkpoint["id"], saved.position)
 
@@ -294,7 +313,8 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
     ) -> None:
         """Keep what a task wrote behind a checkpoint: all of it, or nothing. What stands there already, stays.
 
-        Errors, interrupts and what resumes them take the place of an earlier one.
+        Errors, interrupts and what resumes them take the place of an earlier one. What comes before its checkpoint
+        waits in this saver until that is saved.
 
         Raises:
             StateConflictError: the checkpoint was deleted.
@@ -312,8 +332,13 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
             )
             for index, (channel, value) in enumerate(writes)
         ]
-        replaced = WRITES_IDX_MAP.values()
-        self.tenant.workflow(address.thread).states.write(address.state_id, held, line=address.line, replace=replaced)
+        place = (address.thread, address.line, address.state_id)
+        self._early.keep(place, held, self._writing(*place))
+
+    def _writing(self, thread: str, line: str, state_id: str) -> Write:
+        """Return what keeps writes behind a checkpoint."""
+        states, replaced = self.tenant.workflow(thread).states, WRITES_IDX_MAP.values()
+        return lambda writes, ahead: states.write(state_id, writes, line=line, replace=replaced, ahead=ahead)
 
     # ----------------------------------------------------------------------------------------------------- remove
 
