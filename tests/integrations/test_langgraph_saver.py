@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
 import strandline
@@ -367,6 +368,45 @@ class TestRemoving:
         with pytest.raises(StateConflictError, match="not among those"):
             saver.copy_thread("t", "u")
         assert len(graph.get_state(thread("u")).values["messages"]) == 4
+
+    @pytest.mark.parametrize("strategy", ["prune", "runs", "thread"])
+    def test_what_is_older_than_a_checkpoint_that_is_gone(self, saver, tmp_path, strategy):
+        """A reader of pages holds the id of the last one that he was shown; the stock saver goes by its id."""
+        told = []
+        with SqliteSaver.from_conn_string(str(tmp_path / "stock.db")) as stock:
+            for one in (stock, saver):
+                config, ids = beginning(), [str(uuid6()) for _ in range(5)]
+                for number, state_id in enumerate(ids):
+                    config = put(one, config, {"n": number}, state_id, {"run_id": f"r{number}", "step": number})
+                put(one, beginning(line="inner"), {"n": 9}, metadata={"step": 9, "parents": {"": ids[3]}})
+                bound = {"configurable": {"thread_id": "t", "checkpoint_id": ids[4]}}
+                told.append([[state.metadata["step"] for state in one.list(beginning(), before=bound)]])
+                if one is stock:
+                    continue
+                if strategy == "prune":
+                    saver.tenant.workflow("t").states.prune([("", ids[0]), ("", ids[3]), ("inner", "none")])
+                elif strategy == "runs":
+                    saver.delete_for_runs(["r4", "r2"])
+                else:
+                    saver.delete_thread("t")
+                left = {"prune": [3, 0], "runs": [3, 1, 0], "thread": []}[strategy]
+                assert [state.metadata["step"] for state in one.list(beginning(), before=bound)] == left
+                assert one.get_tuple({"configurable": {**bound["configurable"], "checkpoint_ns": ""}}) is None
+        assert told[0] == told[1]
+
+    def test_a_subgraphs_checkpoint_comes_with_one_of_its_graph_that_is_gone(self, saver):
+        """Saved in the background, a graph's checkpoint may stand behind that of its subgraph; then it is deleted."""
+        first = put(saver, beginning(), state_id="1", metadata={"run_id": "a", "step": 0})
+        put(saver, beginning(line="inner"), state_id="i", metadata={"run_id": "b", "step": 0, "parents": {"": "2"}})
+        second = put(saver, first, state_id="2", metadata={"run_id": "a", "step": 1})
+        put(saver, second, state_id="3", metadata={"run_id": "b", "step": 2})
+        saver.delete_for_runs(["a"])
+
+        def before(state_id):
+            bound = {"configurable": {"checkpoint_id": state_id}}
+            return [one.checkpoint["id"] for one in saver.list(beginning(line="inner"), before=bound)]
+
+        assert (before("2"), before("3")) == ([], ["i"])
 
     @pytest.mark.parametrize(("threads", "strategy"), [("t", "delete"), (["t"], "keep_some")])
     def test_what_a_prune_is_not(self, saver, threads, strategy):

@@ -243,6 +243,7 @@ class TestWhoIsLateIsRefused:
         assert states.load("s2") is None
         self.refused(states, "deleted", "of another line", {}, line="sub", beside=[("sub", "unknown"), ("", "s1")])
         assert states.lines() == []
+        assert (states.positions("s2"), states.positions("unknown")) == ({"": 3}, {})
         states.save("anew", {"a": one("x")}, seen=0)
         assert states.load().state_id == "anew"
         states.save("anew", {}, line="sub", beside=[("", "anew"), ("", "not saved yet"), ("no line", "s1")])

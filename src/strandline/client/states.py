@@ -8,7 +8,7 @@ from strandline.client.verbs import in_thread
 from strandline.engine.copy_states import copy_states
 from strandline.engine.delete_states import delete_states, prune_states
 from strandline.engine.environment import Environment
-from strandline.engine.load_state import list_lines, list_states, load_state, read_usage
+from strandline.engine.load_state import find_positions, list_lines, list_states, load_state, read_usage
 from strandline.engine.save_state import NewState, save_state, write_state
 from strandline.limits import STATES_PAGE
 from strandline.model.state import Saved, SavedState, StatesUsage, StateValue, StateWrite
@@ -138,6 +138,14 @@ class States:
         """Return the names of the lines that hold a state, in the order in which they began."""
         return list_lines(self._env)
 
+    def positions(self, state_id: str) -> Mapping[str, int]:
+        """Return by line at which position a state of this id was saved, also of one that was deleted since.
+
+        Raises:
+            CorruptRecordError: none is there, and one is missing.
+        """
+        return find_positions(self._env, state_id)
+
     def usage(self) -> StatesUsage:
         """Return what each line holds, and what all values take. It reads every part."""
         return read_usage(self._env)
@@ -257,6 +265,10 @@ class AsyncStates:
     async def lines(self) -> Sequence[str]:
         """As `States.lines`."""
         return await in_thread(self._states.lines)
+
+    async def positions(self, state_id: str) -> Mapping[str, int]:
+        """As `States.positions`."""
+        return await in_thread(self._states.positions, state_id)
 
     async def usage(self) -> StatesUsage:
         """As `States.usage`."""

@@ -138,6 +138,24 @@ def list_lines(env: Environment) -> list[str]:
         return [line.name for line in tx.states.lines() if line.newest]
 
 
+@watched("state_positions")
+def find_positions(env: Environment, state_id: str) -> dict[str, int]:
+    """Return by line where a state of this id was saved, also if it was deleted since: its place is kept.
+
+    Raises:
+        InvalidInputError: nothing can bear such a name.
+        CorruptRecordError: none was, and one is missing (I4).
+    """
+    _check_names(state_id=state_id)
+    with env.read() as tx:
+        found = ((line.name, tx.states.get(line.number, state_id)) for line in tx.states.lines())
+        places = {name: row.position for name, row in found if row is not None and row.position is not None}
+        if not places:
+            check_lines_whole(tx)
+            check_states_whole(tx)
+        return places
+
+
 @watched("state_usage")
 def read_usage(env: Environment) -> StatesUsage:
     """Return what the lines of the workflow hold, and what their values take. It reads all of them.

@@ -102,6 +102,7 @@ SPANS: Final[Mapping[str, str]] = {
     "load_state": "a saved state is read",
     "list_states": "a page of saved states is read",
     "state_lines": "the lines of saved states are listed",
+    "state_positions": "where states of an id were saved is looked up",
     "state_usage": "what they take is counted",
     "delete_states": "saved states are deleted",
     "prune_states": "and all but some of them",

@@ -141,11 +141,11 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         Args:
             config: of a thread, all its namespaces or one, or one checkpoint; None: all threads of the tenant.
             filter: what the metadata must say.
-            before: only those saved before this one.
+            before: only those saved before this one, which may be deleted since.
             limit: at most so many.
 
         Raises:
-            InvalidInputError: `before` names a checkpoint that is not there, or the limit is below 0.
+            InvalidInputError: `before` names a checkpoint that never was there, or the limit is below 0.
             StateErasedError: all that a checkpoint said was erased.
             CorruptRecordError: as of `get_tuple`.
         """
@@ -167,7 +167,7 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         named = (config or {}).get("configurable") or {}
         line, state_id = named.get("checkpoint_ns"), named.get("checkpoint_id")
         bound = self._bound(thread, before)
-        own = bound.position if bound is not None and line == bound.line else None
+        own = bound[1] if bound is not None and line == bound[0] else None
         for state in self.tenant.workflow(thread).states.list(line=line, before=own):
             if state_id and state.state_id != state_id:
                 continue
@@ -182,8 +182,8 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
             if all(metadata.get(name) == value for name, value in filter.items()):
                 yield self._tuple(thread, state, {n: decode(self.serde, v) for n, v in state.values.items()})
 
-    def _bound(self, thread: str, before: RunnableConfig | None) -> SavedState | None:
-        """Return the checkpoint before which others are asked for, in whatever namespace it stands.
+    def _bound(self, thread: str, before: RunnableConfig | None) -> tuple[str, int] | None:
+        """Return where the checkpoint stands, or stood, before which others are asked for: namespace and position.
 
         A run that replays asks with nothing but the id of its graph's checkpoint, which may just be being saved: then
         all that its subgraph has is before it.
@@ -192,25 +192,22 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         state_id = named.get("checkpoint_id")
         if not state_id:
             return None
-        states = self.tenant.workflow(thread).states
-        for line in states.lines():
-            state = states.load(state_id, line=line, values=False, erased=True)
-            if state is not None:
-                return state
+        for place in self.tenant.workflow(thread).states.positions(state_id).items():
+            return place
         if named.get("thread_id") is None:
             return None
-        raise InvalidInputError(f"no checkpoint {state_id!r} in thread {thread!r}, before which others were asked for")
+        raise InvalidInputError(
+            f"there never was a checkpoint {state_id!r} in thread {thread!r}, before which others were asked for"
+        )
 
-    def _is_before(self, thread: str, state: SavedState, metadata: CheckpointMetadata, bound: SavedState) -> bool:
+    def _is_before(self, thread: str, state: SavedState, metadata: CheckpointMetadata, bound: tuple[str, int]) -> bool:
         """Say whether a checkpoint came before another one. One of a subgraph came with the checkpoint of its graph
         that it names: a graph may save its own behind that of its subgraph, in the background.
         """
-        graphs = (metadata.get("parents") or {}).get(bound.line) if state.line != bound.line else None
-        if graphs is not None:
-            of_graph = self.tenant.workflow(thread).states.load(graphs, line=bound.line, values=False, erased=True)
-            if of_graph is not None:
-                return of_graph.position < bound.position
-        return state.position < bound.position
+        line, position = bound
+        graphs = (metadata.get("parents") or {}).get(line) if state.line != line else None
+        places = {} if graphs is None else self.tenant.workflow(thread).states.positions(graphs)
+        return places.get(line, state.position) < position
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
