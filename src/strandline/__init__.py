@@ -115,7 +115,7 @@ from strandline.model.outcome import (
 from strandline.model.preview import Preview, PreviewedDrop
 from strandline.model.recovery import ReconciliationReason, RecoveryKind
 from strandline.model.register import OpenCall
-from strandline.model.state import LineUsage, Part, Saved, SavedState, StatesUsage, StateValue, StateWrite
+from strandline.model.state import LineUsage, NewState, Part, Saved, SavedState, StatesUsage, StateValue, StateWrite
 from strandline.model.summary import Manifest, ManifestEntry, Summary
 from strandline.model.transcript import ImportReport
 from strandline.model.view import View
@@ -245,6 +245,7 @@ __all__ = [
     "NeedCounts",
     "NeedKind",
     "NewEvent",
+    "NewState",
     "NotContinued",
     "NotContinuedError",
     "Objection",

@@ -150,6 +150,7 @@ NEEDS_MAX: Final = 1_000
 
 # Saved states
 STATE_BLOCK_NODES: Final = 16  # of a list's parts, or of blocks, that one block holds: each save reads a few of a level
+STATES_AT_ONCE_MAX: Final = 10_000  # of one `save_all`
 STATE_PART_BYTES_MAX: Final = 64 * 1024 * 1024  # as UNPACKED_BYTES_MAX
 STATE_PARTS_MAX: Final = 1_000_000  # of one save
 STATE_VALUES_MAX: Final = 10_000  # names of one saved state

@@ -7,11 +7,13 @@ import asyncio
 import threading
 
 import pytest
-from langgraph.store.base import InvalidNamespaceError, PutOp, SearchOp
+from langgraph.store.base import GetOp, InvalidNamespaceError, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
+from langgraph.store.sqlite import SqliteStore
 
 import strandline
 from strandline import InvalidInputError, StateErasedError
+from strandline.engine import save_state
 from strandline.integrations.langgraph import StrandlineSaver, StrandlineStore
 from strandline.integrations.langgraph.address import STORE_WORKFLOW
 
@@ -133,6 +135,62 @@ def test_puts_of_two_at_once_are_both_kept(store, db):
         writer.join()
     versions = list(db.tenant("acme").workflow(STORE_WORKFLOW).states.list())
     assert len(versions) == 10
+
+
+def test_a_batch_reads_what_was_before_it_and_of_two_puts_the_last_counts(db, store, tmp_path):
+    told = []
+    with SqliteStore.from_conn_string(str(tmp_path / "stock.db")) as stock:
+        stock.setup()
+        for one in (stock, InMemoryStore(), store):
+            one.put(("a",), "k", {"n": 1})
+            puts = [PutOp(("a",), "k", {"n": 2}), PutOp(("a",), "l", {"n": 3}), PutOp(("a",), "l", {"n": 4})]
+            found = one.batch([*puts, GetOp(("a",), "k"), GetOp(("a",), "l"), PutOp(("a",), "k", None)])
+            told.append([None if item is None else item.value for item in found])
+            told[-1].append((one.get(("a",), "k"), one.get(("a",), "l").value))
+    assert told[0] == told[1] == told[2]
+    assert len(list(db.tenant("acme").workflow(STORE_WORKFLOW).states.list())) == 3
+
+
+def test_a_batch_is_saved_whole_or_not_at_all(store, db, monkeypatch):
+    """The second item can't be saved; then somebody else puts to it while the batch is being saved."""
+    filled(store)
+    states = db.tenant("acme").workflow(STORE_WORKFLOW).states
+    before = len(list(states.list()))
+    puts = [PutOp(("users", "1"), "prefs", {"n": 7}), PutOp(("docs",), "d", {"n": 8})]
+    put_row, rows = save_state.put_state, []
+
+    def failing(tx, line, row):
+        rows.append(line)
+        if len(rows) == 2:
+            raise strandline.StoreUnavailableError("no answer")
+        return put_row(tx, line, row)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(save_state, "put_state", failing)
+        with pytest.raises(strandline.StoreUnavailableError):
+            store.batch(puts)
+    assert (len(rows), len(list(states.list()))) == (2, before)
+    load, loads = type(states).load, []
+
+    def overtaken(self, *args, **named):
+        found = load(self, *args, **named)
+        loads.append(named)
+        if len(loads) == 2:
+            StrandlineStore(db.tenant("acme")).put(("docs",), "d", {"n": "between"})
+        return found
+
+    monkeypatch.setattr(type(states), "load", overtaken)
+    store.batch(puts)
+    monkeypatch.undo()
+    assert len(list(states.list())) == before + 3
+    assert (store.get(("users", "1"), "prefs").value, store.get(("docs",), "d").value) == ({"n": 7}, {"n": 8})
+
+
+def test_a_batch_of_more_than_can_be_saved_at_once(store, monkeypatch):
+    monkeypatch.setattr(save_state, "STATES_AT_ONCE_MAX", 2)
+    with pytest.raises(InvalidInputError, match="at once"):
+        store.batch([PutOp(("a",), str(number), {"n": number}) for number in range(3)])
+    assert store.search(()) == []
 
 
 def test_bad_input_writes_nothing(store):

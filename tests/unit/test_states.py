@@ -8,13 +8,14 @@ import asyncio
 import sqlite3
 import threading
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import strandline
-from strandline import Part, SavedState, StateConflictError, StateValue, StateWrite
+from strandline import InvalidInputError, NewState, Part, SavedState, StateConflictError, StateValue, StateWrite
 from strandline.limits import STATE_BLOCK_NODES, STATES_PAGE
 from strandline.rules.states import levels_of, loose_from
 from tests.unit.test_engine_stage import STORES, bounded, open_store
@@ -150,6 +151,8 @@ class TestWhatIsSavedIsLoaded:
         async def all_of_it():
             await twin.save("s1", {"a": one("x")})
             await twin.write("s1", [write("t", 0)])
+            (again,) = await twin.save_all([NewState(state_id="s1", values={"a": one("x")})])
+            assert (again.created, await twin.positions("s1")) == (False, {"": 1})
             found = [state async for state in twin.list()]
             assert found == [await twin.load()]
             assert await twin.lines() == [""]
@@ -248,6 +251,26 @@ class TestWhoIsLateIsRefused:
         assert states.load().state_id == "anew"
         states.save("anew", {}, line="sub", beside=[("", "anew"), ("", "not saved yet"), ("no line", "s1")])
         self.refused(states, "moved", "anew too", {}, seen=0)
+
+
+class TestSeveralAtOnce:
+    def test_all_or_none(self, states):
+        first, second = NewState(state_id="s1", values={"a": one("x")}), NewState(state_id="t1", values={}, line="t")
+        behind = NewState(state_id="s2", values={}, parent="s1", kept=("a",), run="r")
+        assert [saved.position for saved in states.save_all([first, second, behind])] == [1, 2, 3]
+        assert (states.load("s2").values, states.load(line="t").state_id) == ({"a": one("x")}, "t1")
+        late = NewState(state_id="s3", values={}, parent="s2", seen=2)
+        with pytest.raises(StateConflictError):
+            states.save_all([NewState(state_id="t2", values={"b": one("y")}, line="t"), replace(late, parent="s1")])
+        assert (states.load(line="t").state_id, states.usage().parts) == ("t1", 1)
+        assert [saved.created for saved in states.save_all([first, late])] == [False, True]
+        assert states.save_all([]) == ()
+
+    def test_what_is_none_is_refused(self, states):
+        for wrong in ("s1", NewState(state_id="", values={}), NewState(state_id="s1", values={"a": "text"})):
+            with pytest.raises(InvalidInputError):
+                states.save_all([NewState(state_id="s", values={}), wrong])
+        assert states.lines() == []
 
 
 class TestWrites:

@@ -9,9 +9,9 @@ from strandline.engine.copy_states import copy_states
 from strandline.engine.delete_states import delete_states, prune_states
 from strandline.engine.environment import Environment
 from strandline.engine.load_state import find_positions, list_lines, list_states, load_state, read_usage
-from strandline.engine.save_state import NewState, save_state, write_state
+from strandline.engine.save_state import save_states, write_state
 from strandline.limits import STATES_PAGE
-from strandline.model.state import Saved, SavedState, StatesUsage, StateValue, StateWrite
+from strandline.model.state import NewState, Saved, SavedState, StatesUsage, StateValue, StateWrite
 
 
 class States:
@@ -65,9 +65,21 @@ class States:
             kept=tuple(kept),
             meta=meta,
             run=run,
+            seen=seen,
             beside=tuple(beside),
         )
-        return save_state(self._env, new, seen)
+        return save_states(self._env, [new])[0]
+
+    def save_all(self, states: Sequence[NewState]) -> Sequence[Saved]:
+        """Save several states, durably, in one transaction: all of them, or none. The answers come in their order.
+
+        Args:
+            states: of any lines, at most STATES_AT_ONCE_MAX; one may name an earlier one as its parent.
+
+        Raises:
+            InvalidInputError, StateConflictError, StoreUnavailableError, OutcomeUnknownError: as of `save`.
+        """
+        return tuple(save_states(self._env, tuple(states)))
 
     def write(
         self,
@@ -214,6 +226,10 @@ class AsyncStates:
             seen=seen,
             beside=beside,
         )
+
+    async def save_all(self, states: Sequence[NewState]) -> Sequence[Saved]:
+        """As `States.save_all`."""
+        return await in_thread(self._states.save_all, states)
 
     async def write(
         self,

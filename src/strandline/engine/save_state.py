@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from strandline.codec import encode_text
 from strandline.engine.environment import Environment, check_whole
@@ -18,10 +18,12 @@ from strandline.limits import (
     STATE_PARTS_MAX,
     STATE_VALUES_MAX,
     STATE_WRITES_MAX,
+    STATES_AT_ONCE_MAX,
 )
 from strandline.model.state import (
     HeldValue,
     HeldWrite,
+    NewState,
     Part,
     Saved,
     StateLine,
@@ -34,42 +36,27 @@ from strandline.ports import Transaction
 from strandline.rules.states import StateRefusal, merge_writes, refuse_save, same_content
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewState:
-    """A state as it is handed in."""
-
-    state_id: str
-    line: str
-    parent: str | None
-    values: Mapping[str, StateValue]
-    kept: Collection[str]  # names whose values are those of the parent
-    meta: bytes
-    run: str | None
-    beside: tuple[tuple[str, str], ...] = ()  # states of other lines that it comes with, by line and id
-
-
 @watched("save_state")
-def save_state(env: Environment, new: NewState, seen: int | None) -> Saved:
-    """Save a state (I3, I14).
+def save_states(env: Environment, new: Sequence[NewState]) -> list[Saved]:
+    """Save states in one transaction: all of them, or none (I3, I14).
 
     Raises:
         InvalidInputError: what can't be kept.
         StateConflictError: unknown or deleted parent, an id that is taken or was deleted, or the line moved on.
         CorruptRecordError: what would have to be read is not what was written. Nothing was written.
     """
-    check_new(new)
-    check_whole("seen", seen)
+    _check_all(new)
     with env.write() as tx:
-        return save_in(tx, env, new, seen)
+        return [_save_in(tx, env, one) for one in new]
 
 
-def save_in(tx: Transaction, env: Environment, new: NewState, seen: int | None = None) -> Saved:
-    """Save a state in a transaction that is open; `check_new` has let it pass."""
+def _save_in(tx: Transaction, env: Environment, new: NewState) -> Saved:
+    """Save a state in a transaction that is open."""
     line = tx.states.line(new.line)  # a missing one is looked for by who reads: each new line would count them all
     there = tx.states.get(line.number, new.state_id) if line else None
     parent = tx.states.get(line.number, new.parent) if line and new.parent is not None else None
     known = there is not None and there.status in (StateStatus.SAVED, StateStatus.ERASED)
-    refusal = None if known else refuse_save(line, there, new.parent, parent, seen)
+    refusal = None if known else refuse_save(line, there, new.parent, parent, new.seen)
     if not known and _any_deleted(tx, new.beside):
         refusal = StateRefusal.DELETED
     if refusal is not None:
@@ -230,7 +217,7 @@ def refused(
             "Save the parent first, or name the state that this one really goes on from.",
         ),
         StateRefusal.DELETED: (
-            f"state {state_id!r} of line {line!r}, or its parent, was deleted",
+            f"state {state_id!r} of line {line!r}, its parent or one beside it was deleted",
             "What was deleted is not brought back. Begin anew: without a parent, under a new id.",
         ),
         StateRefusal.TAKEN: (
@@ -248,8 +235,18 @@ def refused(
 # ------------------------------------------------------------------------------------------ what may be kept
 
 
-def check_new(new: NewState) -> None:
-    """Refuse a state that can't be kept."""
+def _check_all(new: Sequence[NewState]) -> None:
+    """Refuse states that can't be kept, and more than are kept at once."""
+    if len(new) > STATES_AT_ONCE_MAX:
+        raise InvalidInputError(f"{len(new):,} states at once; at most {STATES_AT_ONCE_MAX:,}; nothing was written")
+    for one in new:
+        if not isinstance(one, NewState):
+            raise InvalidInputError(f"{one!r} is no NewState; nothing was written")
+        _check_new(one)
+    _check_count([value for one in new for value in one.values.values()])
+
+
+def _check_new(new: NewState) -> None:
     check_texts(line=new.line, state_id=new.state_id)
     for other_line, other_id in new.beside:
         check_texts(line=other_line, state_id=other_id)
@@ -268,7 +265,7 @@ def check_new(new: NewState) -> None:
     for name, value in new.values.items():
         check_texts(name=name)
         _check_value(f"the value of {name!r}", value)
-    _check_count(list(new.values.values()))
+    check_whole("seen", new.seen)
 
 
 def _check_writes(writes: Sequence[StateWrite]) -> None:

@@ -40,6 +40,21 @@ class StateWrite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewState:
+    """A state that is to be saved, as `States.save` takes it."""
+
+    state_id: str
+    values: Mapping[str, StateValue]
+    meta: bytes = b""
+    line: str = ""
+    parent: str | None = None
+    kept: tuple[str, ...] = ()  # names whose values are those of the parent
+    run: str | None = None
+    seen: int | None = None  # the newest position of the line when its writer read it; None: not checked
+    beside: tuple[tuple[str, str], ...] = ()  # states of other lines that it comes with, by line and id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SavedState:
     """One immutable version of a line."""
 

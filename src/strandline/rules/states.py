@@ -17,7 +17,7 @@ class StateRefusal(enum.StrEnum):
     """Why a saved state, or a write, is refused."""
 
     UNKNOWN_PARENT = "unknown parent"
-    DELETED = "deleted"  # it, or its parent: what is late brings nothing back
+    DELETED = "deleted"  # it, its parent, or one beside it: what is late brings nothing back
     TAKEN = "taken"  # its id is that of another content
     MOVED = "moved"  # somebody else has saved in the line since the writer read it
 

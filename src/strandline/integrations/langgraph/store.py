@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -23,7 +23,15 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from strandline import CorruptRecordError, InvalidInputError, SavedState, StateConflictError, StateValue, Tenant
+from strandline import (
+    CorruptRecordError,
+    InvalidInputError,
+    NewState,
+    SavedState,
+    StateConflictError,
+    StateValue,
+    Tenant,
+)
 from strandline.integrations.langgraph.address import STORE_WORKFLOW
 from strandline.integrations.langgraph.opened import Opened, check_tenant
 from strandline.integrations.langgraph.searching import in_namespace, matches, namespaces_of, ranked
@@ -79,9 +87,9 @@ class StrandlineStore(BaseStore):
         return Opened(url, lambda db: cls(db.tenant(tenant)))
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do what is asked: first all that reads, as of before, then all that writes, in order.
+        """Do what is asked: first all that reads, as of before, then all that writes, in one transaction: all or none.
 
-        Of two puts to one item the last counts. All are checked before one is saved; each is saved by itself.
+        Of two puts to one item the last counts.
 
         Raises:
             InvalidInputError: an item that is to expire, a value that can't be kept, an operator that is none.
@@ -94,8 +102,7 @@ class StrandlineStore(BaseStore):
         puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
         new = {place: self._encoded(op) for place, op in puts.items()}
         results = [self._read(op) for op in asked]
-        for (namespace, key), value in new.items():
-            self._put(namespace, key, value)
+        self._put(new)
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -165,32 +172,37 @@ class StrandlineStore(BaseStore):
             )
         return None if op.value is None else encode(self._serde, dict(op.value))
 
-    def _put(self, namespace: tuple[str, ...], key: str, value: StateValue | None) -> None:
-        """Save a new version behind the newest; a put that comes between is no reason to lose either."""
-        line, unused = _line(namespace, key), ""
+    def _put(self, new: Mapping[tuple[tuple[str, ...], str], StateValue | None]) -> None:
+        """Save new versions behind the newest: all or none. A put that comes between is no reason to lose either."""
+        unused: dict[str, str] = {}  # by line: a version of it that is not the next number
         for attempt in range(STORE_PUT_ATTEMPTS_MAX):
-            newest = self._states.load(line=line, erased=True)
-            if value is None and (newest is None or not (newest.erased or _VALUE in newest.values)):
-                return
-            now = self._now().isoformat()
-            made = now if newest is None or _VALUE not in newest.values else json.loads(newest.meta)[_MADE]
-            version = unused or (_FIRST_VERSION if newest is None else str(int(newest.state_id) + 1))
+            versions = [self._version(_line(*place), value, unused) for place, value in new.items()]
             try:
-                self._states.save(
-                    version,
-                    {} if value is None else {_VALUE: value},
-                    meta=json.dumps({_MADE: made, _CHANGED: now}).encode(),
-                    line=line,
-                    parent=None if newest is None else newest.state_id,
-                    seen=0 if newest is None else newest.seen,
-                )
+                self._states.save_all([version for version in versions if version is not None])
             except StateConflictError as error:
                 if attempt + 1 == STORE_PUT_ATTEMPTS_MAX:
                     raise
                 if error.reason == "deleted":  # the next numbers were those of versions that are gone
-                    unused = str(uuid.uuid4().int)
+                    unused[error.line] = str(uuid.uuid4().int)
             else:
                 return
+
+    def _version(self, line: str, value: StateValue | None, unused: Mapping[str, str]) -> NewState | None:
+        """Return the next version of an item; None: it is to be deleted, and is not there."""
+        newest = self._states.load(line=line, erased=True)
+        if value is None and (newest is None or not (newest.erased or _VALUE in newest.values)):
+            return None
+        now = self._now().isoformat()
+        made = now if newest is None or _VALUE not in newest.values else json.loads(newest.meta)[_MADE]
+        number = _FIRST_VERSION if newest is None else str(int(newest.state_id) + 1)
+        return NewState(
+            state_id=unused.get(line, number),
+            values={} if value is None else {_VALUE: value},
+            meta=json.dumps({_MADE: made, _CHANGED: now}).encode(),
+            line=line,
+            parent=None if newest is None else newest.state_id,
+            seen=0 if newest is None else newest.seen,
+        )
 
 
 def _line(namespace: tuple[str, ...], key: str) -> str:
