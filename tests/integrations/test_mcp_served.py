@@ -35,7 +35,7 @@ from strandline.limits import MCP_ARGUMENTS_BYTES_MAX, MCP_CALLS_MAX, MCP_CALLS_
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("STRANDLINE_")}
 MODES = ["auto", "legacy"]
-PATIENCE_S = 60
+PATIENCE_S = 300
 
 
 @asynccontextmanager
