@@ -18,15 +18,11 @@ from bench.faults.shown import NAMES, Fault, Half, Shown, fault
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--markdown", action="store_true", help="print the rows of docs/frameworks-faults.md")
-    parser.add_argument("--versions", action="store_true", help="print the installed releases, and run nothing")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(NAMES))
     if unknown:
         parser.error(f"there is no fault {unknown[0]!r}; there are {', '.join(NAMES)}")
-    if asked.versions:
-        print("\n".join(dict.fromkeys(f"{each.package} {each.version}" for each in map(fault, NAMES))))
-        return
     warnings.simplefilter("ignore")  # the frameworks' own
     logging.disable(logging.CRITICAL)
     kept = [show(fault(name), markdown=asked.markdown) for name in asked.names or NAMES]
