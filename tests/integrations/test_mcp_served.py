@@ -159,13 +159,16 @@ def test_too_many_calls_of_a_tenant_are_refused_none_is_lost_and_others_get_thei
 
 
 def test_who_goes_away_has_a_thread_until_the_call_has_settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go_on = Semaphore(0), Event()
+    begun, ended, go_on = Semaphore(0), Semaphore(0), Event()
     append = strandline.Workflow.append
 
     def slow(self: strandline.Workflow, *given: Any, **more: Any) -> strandline.Appended:
         begun.release()
         assert go_on.wait(PATIENCE_S)
-        return append(self, *given, **more)
+        try:
+            return append(self, *given, **more)
+        finally:
+            ended.release()
 
     monkeypatch.setattr(strandline.Workflow, "append", slow)
 
@@ -189,6 +192,8 @@ def test_who_goes_away_has_a_thread_until_the_call_has_settled(monkeypatch: pyte
                 assert not await asyncio.to_thread(begun.acquire, timeout=0.2)  # no thread is free
                 go_on.set()
                 assert not (await last).is_error
+                for _ in (*running, last):  # the last one had the first thread that was free
+                    assert await asyncio.to_thread(ended.acquire, timeout=PATIENCE_S)
                 texts = sorted(event.text for event in db.tenant("acme").workflow("release-42").events())
                 assert texts == ["last", *(f"runs {n}" for n in range(MCP_CALLS_MAX))]
 
