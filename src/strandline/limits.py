@@ -139,6 +139,7 @@ SWEEP_ROWS_PER_TENANT: Final = 10
 
 WORKER_POLL_S: Final = 1.0  # how often a worker with nothing to do looks for what is due; its process wakes it at once
 WORKER_PAUSE_S: Final = 5.0  # after a store that did not answer; and of a job that failed outside its row
+WORKER_ONCE_TRIES_MAX: Final = 3  # to see what is due, of a worker that is to end: one that always tried would not
 WORKER_THREADS_MAX: Final = 64
 
 # Checkpoints

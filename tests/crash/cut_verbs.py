@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import strandline
-from strandline import DueKey, StateValue, StateWrite
+from strandline import DueKey, DueRun, StateValue, StateWrite
 from strandline.engine.reading import read_log
 from strandline.model.ids import Scope
 from strandline.model.state import Part
@@ -206,15 +206,17 @@ def _run_due(stand: Stand) -> object:
 
 def _worker(stand: Stand) -> object:
     errors: list[BaseException] = []
-    worker = stand.db.worker(quiet, name="w1", told=lambda _, told: errors.append(told) if _is_error(told) else None)
+
+    def stop_at_an_error(_: DueKey | None, told: DueRun | BaseException) -> None:
+        if isinstance(told, BaseException):
+            errors.append(told)
+            worker.stop()  # what is cut stays cut until this call has ended
+
+    worker = stand.db.worker(quiet, name="w1", told=stop_at_an_error)
     worker.run(once=True)
     if errors:
         raise errors[0]
     return _run_due(stand)
-
-
-def _is_error(told: object) -> bool:
-    return isinstance(told, BaseException)
 
 
 def _checkpoint(stand: Stand) -> object:

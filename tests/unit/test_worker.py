@@ -17,7 +17,7 @@ import pytest
 
 import strandline
 from strandline.client import worker as worker_module
-from strandline.limits import WORKER_THREADS_MAX
+from strandline.limits import WORKER_ONCE_TRIES_MAX, WORKER_THREADS_MAX
 from strandline.testing import ScriptedSummarizer
 from tests.unit.test_engine_stage import STORES, open_store, quiet, talk
 
@@ -173,6 +173,22 @@ def test_once_ends_although_something_fails_again_and_again(db):
     asked(db, 1)
     results = db.worker(ScriptedSummarizer([strandline.TransientSummarizerError("busy")] * 3)).run(once=True)
     assert results == {"again": 1}
+
+
+def test_once_ends_although_the_store_never_says_what_is_due(db, monkeypatch):
+    """I22: started again and again by a clock, such workers would pile up for as long as the store is away."""
+    asked(db, 1)
+    told = []
+
+    def away(limit):
+        raise strandline.StoreUnavailableError("gone for good")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(db, "sweep", away)
+        patched.setattr("strandline.client.worker.WORKER_PAUSE_S", 0.0)
+        results = db.worker(quiet, told=lambda key, run: told.append((key, type(run)))).run(once=True)
+    assert results == {"error": 1}
+    assert told == [(None, strandline.StoreUnavailableError)] * WORKER_ONCE_TRIES_MAX
 
 
 def test_it_ends_after_its_time(db):

@@ -16,6 +16,7 @@ from strandline.errors import InvalidInputError, StrandlineError
 from strandline.limits import (
     SUMMARIZER_DEADLINE_S,
     SWEEP_ROWS,
+    WORKER_ONCE_TRIES_MAX,
     WORKER_PAUSE_S,
     WORKER_POLL_S,
     WORKER_THREADS_MAX,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 Told = Callable[[DueKey | None, DueRun | BaseException], None]
 
+_ERROR: Final = "error"
 _NOTHING_DONE: Final = (DueResult.LEASED, DueResult.NOT_DUE)  # somebody else was faster
 
 
@@ -96,7 +98,7 @@ class Worker:
         """Run what is due and wait until that ends; return `results`.
 
         Args:
-            once: until nothing is due now.
+            once: until nothing is due now; an `error` if WORKER_ONCE_TRIES_MAX times the store did not say what is.
             for_s: seconds, after which no further run is begun.
 
         Raises:
@@ -145,13 +147,20 @@ class Worker:
         return self
 
     def _work(self) -> None:
+        failed = 0
         while not self._ended():
             try:
                 key = self._next()
             except StrandlineError as error:
                 self._tell(None, error)
+                failed += 1
+                if self._once and failed == WORKER_ONCE_TRIES_MAX:
+                    with self._lock:
+                        self._counts[_ERROR] += 1
+                    return
                 self._pause(WORKER_PAUSE_S)
                 continue
+            failed = 0
             if key is not None:
                 self._run(key)
             elif self._once:
@@ -199,7 +208,7 @@ class Worker:
             self._running.discard(_place(key))
             if isinstance(told, BaseException):
                 self._passed_over[_place(key)] = self._clock.monotonic_s() + WORKER_PAUSE_S
-            self._counts[told.result.value if isinstance(told, DueRun) else "error"] += 1
+            self._counts[told.result.value if isinstance(told, DueRun) else _ERROR] += 1
         if isinstance(told, BaseException) or told.result not in _NOTHING_DONE:
             self._tell(key, told)
 
