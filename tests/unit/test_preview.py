@@ -68,6 +68,22 @@ def test_it_writes_nothing(db):
     assert wf.lineage() == []
 
 
+@pytest.mark.parametrize(("moves", "reason"), [(1, ""), (9, "the view moved 3 times while it was previewed")])
+def test_where_the_view_moves_meanwhile_it_begins_anew(db, moves, reason):
+    """I4, I6: what a rewind takes off the log meanwhile is no damage."""
+    wf = filled(db)
+    left = [*range(39, 39 - moves, -1)]
+
+    def rewinds(request: strandline.SummaryRequest) -> strandline.Draft:
+        if left:
+            wf.rewind(left.pop(0), by="dana", why="another way")
+        return strandline.Draft(text=f"Work went on from event {request.from_seq}.")
+
+    seen = wf.preview(900, rewinds)
+    assert (seen.reason, seen.summary is None) == (reason, bool(reason))
+    assert left == [*range(36, 39 - moves, -1)]
+
+
 def test_what_stands_in_the_tail_is_not_lost(db):
     wf = filled(db, events=60)
     last = wf.events()[-1].seq

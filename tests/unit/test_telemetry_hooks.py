@@ -80,7 +80,7 @@ def test_every_occurrence_of_the_engine_is_declared():
 def test_every_span_of_the_engine_has_its_name():
     named = set(re.findall(r"watched(?:_flow)?\(\"([\w.]+)\"", SOURCES))
     named |= set(re.findall(r"\.phase\(\"((?:recover|search|erase)\.\w+)\"", SOURCES))
-    named |= {f"compact.{phase}" for phase in re.findall(r"run\.phase\(\"(\w+)\"", SOURCES)}
+    named |= {f"compact.{phase}" for phase in re.findall(r"(?:run\.phase\(|reading\(run, job, )\"(\w+)\"", SOURCES)}
     named |= {"recover", "recover.dry_run", "recover.restore", "recover.replay"}
     assert named == set(names.SPANS)
 

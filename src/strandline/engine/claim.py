@@ -152,10 +152,9 @@ def _repointed(job: Job, view: ViewHead) -> Refused | None:
     return None
 
 
-def is_outdated(tx: Transaction, job: Job) -> bool:
-    """Tell whether the view was moved off the base that was planned on: what is read then is of another one (I6)."""
+def _outdated(tx: Transaction, job: Job) -> Refused | None:
     view = tx.views.get(job.view.name)
-    return view is not None and _repointed(job, view) is not None
+    return None if view is None else _repointed(job, view)
 
 
 def candidate_of(env: Environment, job: Job) -> Candidate:
@@ -283,14 +282,17 @@ def _still_mine(tx: Transaction, job: Job, attempt: Attempt) -> Refused | None:
     return None
 
 
-def check_held(tx: Transaction, job: Job, attempt: Attempt) -> None:
+def check_held(tx: Transaction, job: Job, attempt: Attempt | None) -> None:
     """Check that a snapshot still shows what was planned on. Where a rewind took events off the log since, those that
     are left would not match the base's digests, and pass for damage (I4, I6).
 
+    Args:
+        attempt: that holds the view; None: nobody does, as in a preview.
+
     Raises:
-        LeaseLostError: somebody else took the view over.
+        LeaseLostError: somebody else took the view over, or moved it.
     """
-    refused = _still_mine(tx, job, attempt)
+    refused = _still_mine(tx, job, attempt) if attempt is not None else _outdated(tx, job)
     if refused is not None:
         raise LeaseLostError(refused)
 

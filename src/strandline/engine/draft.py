@@ -38,12 +38,11 @@ class Drafting:
 
 @contextmanager
 def reading(run: Run, job: Job, phase: str) -> Iterator[Transaction]:
-    """Take a snapshot for a phase of an attempt.
+    """Take a snapshot for a phase of an attempt, or of a preview, which holds nothing.
 
     Raises:
         LeaseLostError: somebody else took the view over.
     """
-    assert run.held is not None, "an attempt reads once it has claimed the view"
     with run.phase(phase), run.env.read() as tx:
         check_held(tx, job, run.held)
         yield tx

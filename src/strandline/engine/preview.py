@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from strandline.engine.assemble import Assembled, assemble
+from strandline.engine.claim import LeaseLostError
 from strandline.engine.compaction_run import Run
-from strandline.engine.draft import Drafting, draft_segments
+from strandline.engine.draft import Drafting, draft_segments, reading
 from strandline.engine.environment import Environment, check_whole
 from strandline.engine.flow import Verb
 from strandline.engine.plan_job import Job, NoJob, Order, plan_job
 from strandline.engine.reading import abandoned_of, find_view, newest_seen
 from strandline.engine.watching import watched_flow
+from strandline.limits import REPLANS_MAX
 from strandline.model.candidate import Draft
 from strandline.model.preview import Preview, PreviewedDrop
 from strandline.model.view import ViewHead
@@ -22,7 +24,8 @@ _NO_ATTEMPT = "preview"  # stands where the attempt's id would
 def preview(env: Environment, order: Order) -> Verb[Preview]:
     """Plan, draft, judge and assemble as `compact` would now, and throw it away. The summarizer is really asked.
 
-    A call that is open for too long is not closed, as a compaction would do first.
+    A call that is open for too long is not closed, as a compaction would do first. Where the view was moved meanwhile,
+    it begins anew, at most REPLANS_MAX times.
 
     Raises:
         SummarizerError: the summarizer gave no draft.
@@ -31,6 +34,15 @@ def preview(env: Environment, order: Order) -> Verb[Preview]:
     """
     check_whole("through", order.through)
     check_whole("when_tokens", order.when_tokens)
+    for _ in range(REPLANS_MAX):
+        try:
+            return (yield from _preview(env, order))
+        except LeaseLostError:
+            continue
+    return _nothing(env, order, f"the view moved {REPLANS_MAX} times while it was previewed")
+
+
+def _preview(env: Environment, order: Order) -> Verb[Preview]:
     run = Run(env, order, env.clock.monotonic_s(), tries=1)
     job = plan_job(env, order)
     if isinstance(job, NoJob):
@@ -39,7 +51,7 @@ def preview(env: Environment, order: Order) -> Verb[Preview]:
     drafting = yield from draft_segments(run, job, drafts)
     if drafting.violations:
         return _told(env, job, drafting, None, ())
-    with env.read() as tx:
+    with reading(run, job, "assemble") as tx:
         assembled = assemble(env, tx, job, _NO_ATTEMPT, drafting.materials, drafting.shown, drafts)
         return _told(env, job, drafting, assembled, _drops(env, tx, job, assembled))
 
