@@ -14,8 +14,10 @@ from langgraph.store.sqlite import SqliteStore
 import strandline
 from strandline import InvalidInputError, StateErasedError
 from strandline.engine import save_state
+from strandline.engine.environment import Environment
 from strandline.integrations.langgraph import StrandlineSaver, StrandlineStore
 from strandline.integrations.langgraph.address import STORE_WORKFLOW
+from strandline.limits import STORE_PUT_ATTEMPTS_MAX
 
 
 @pytest.fixture
@@ -184,6 +186,22 @@ def test_a_batch_is_saved_whole_or_not_at_all(store, db, monkeypatch):
     monkeypatch.undo()
     assert len(list(states.list())) == before + 3
     assert (store.get(("users", "1"), "prefs").value, store.get(("docs",), "d").value) == ({"n": 7}, {"n": 8})
+
+
+def test_who_only_reads_waits_for_no_writer(store, monkeypatch):
+    filled(store)
+    monkeypatch.setattr(Environment, "write", None)
+    assert store.get(("docs",), "d").value == {"text": "a Python tutorial"}
+    store.delete(("docs",), "there is none")
+
+
+def test_a_batch_of_items_whose_numbers_were_all_deleted(store, db):
+    """There are more of them than attempts."""
+    puts = [PutOp(("a",), str(number), {"n": number}) for number in range(STORE_PUT_ATTEMPTS_MAX + 2)]
+    store.batch(puts)
+    db.tenant("acme").workflow(STORE_WORKFLOW).states.delete()
+    store.batch(puts)
+    assert len(store.search((), limit=100)) == len(puts)
 
 
 def test_a_batch_of_more_than_can_be_saved_at_once(store, monkeypatch):

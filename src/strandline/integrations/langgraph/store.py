@@ -174,21 +174,23 @@ class StrandlineStore(BaseStore):
 
     def _put(self, new: Mapping[tuple[tuple[str, ...], str], StateValue | None]) -> None:
         """Save new versions behind the newest: all or none. A put that comes between is no reason to lose either."""
-        unused: dict[str, str] = {}  # by line: a version of it that is not the next number
+        in_order = True
         for attempt in range(STORE_PUT_ATTEMPTS_MAX):
-            versions = [self._version(_line(*place), value, unused) for place, value in new.items()]
+            versions = [self._version(_line(*place), value, in_order=in_order) for place, value in new.items()]
             try:
                 self._states.save_all([version for version in versions if version is not None])
             except StateConflictError as error:
                 if attempt + 1 == STORE_PUT_ATTEMPTS_MAX:
                     raise
-                if error.reason == "deleted":  # the next numbers were those of versions that are gone
-                    unused[error.line] = str(uuid.uuid4().int)
+                if error.reason == "deleted":  # a next number was that of a version that is gone, as others may be
+                    in_order = False
             else:
                 return
 
-    def _version(self, line: str, value: StateValue | None, unused: Mapping[str, str]) -> NewState | None:
-        """Return the next version of an item; None: it is to be deleted, and is not there."""
+    def _version(self, line: str, value: StateValue | None, *, in_order: bool) -> NewState | None:
+        """Return the next version of an item, by the next number or one that no version ever had; None: it is to be
+        deleted, and is not there.
+        """
         newest = self._states.load(line=line, erased=True)
         if value is None and (newest is None or not (newest.erased or _VALUE in newest.values)):
             return None
@@ -196,7 +198,7 @@ class StrandlineStore(BaseStore):
         made = now if newest is None or _VALUE not in newest.values else json.loads(newest.meta)[_MADE]
         number = _FIRST_VERSION if newest is None else str(int(newest.state_id) + 1)
         return NewState(
-            state_id=unused.get(line, number),
+            state_id=number if in_order else str(uuid.uuid4().int),
             values={} if value is None else {_VALUE: value},
             meta=json.dumps({_MADE: made, _CHANGED: now}).encode(),
             line=line,
