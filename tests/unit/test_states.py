@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import strandline
 from strandline import InvalidInputError, NewState, Part, SavedState, StateConflictError, StateValue, StateWrite
+from strandline.engine import save_state
 from strandline.limits import STATE_BLOCK_NODES, STATES_PAGE
 from strandline.rules.states import levels_of, loose_from
 from tests.unit.test_engine_stage import STORES, bounded, open_store
@@ -149,7 +150,7 @@ class TestWhatIsSavedIsLoaded:
         twin = strandline.AsyncStates(states)
 
         async def all_of_it():
-            await twin.save("s1", {"a": one("x")})
+            await twin.save("s1", {"a": one("x")}, writes=[write("t", 1)])
             await twin.write("s1", [write("t", 0)])
             (again,) = await twin.save_all([NewState(state_id="s1", values={"a": one("x")})])
             assert (again.created, await twin.positions("s1")) == (False, {"": 1})
@@ -294,6 +295,27 @@ class TestWrites:
         assert states.write("s1", [write("t", 0)], ahead=False)
         assert len(states.load().writes) == 1
 
+    def test_or_with_their_state_in_one_transaction(self, states, monkeypatch):
+        new = NewState(state_id="s1", values={"a": one("x")}, writes=(write("t", 1), write("t", 0)))
+        with monkeypatch.context() as broken:
+            broken.setattr(save_state, "write_in", _unavailable)
+            with pytest.raises(strandline.StoreUnavailableError):
+                states.save_all([new])
+        assert (states.load(), states.usage().parts) == (None, 0)
+        states.write("s1", [write("t", 0, "early")])
+        states.save("s1", {"a": one("x")}, writes=new.writes)
+        assert [texts_of(w.value) for w in states.load().writes] == [["early"], ["w"]]
+        states.save("s1", {"a": one("x")}, writes=[write("t", 0, "again"), write("t", 2)])
+        assert [texts_of(w.value) for w in states.load().writes] == [["early"], ["w"], ["w"]]
+
+    def test_more_than_stand_behind_one_are_refused_with_it(self, states, monkeypatch):
+        monkeypatch.setattr(save_state, "STATE_WRITES_MAX", 1)
+        with pytest.raises(InvalidInputError, match="2 writes"):
+            states.save("s1", {}, writes=[write("t", 0), write("t", 1)])
+        with pytest.raises(InvalidInputError, match="2 writes"):
+            states.write("s1", [write("t", 0), write("t", 1)], ahead=False)
+        assert states.load() is None
+
     def test_the_first_stays_unless_it_is_to_be_replaced(self, states):
         states.save("s1", {})
         states.write("s1", [write("t", 0, "first")])
@@ -301,6 +323,10 @@ class TestWrites:
         assert [texts_of(w.value) for w in states.load().writes] == [["first"], ["more"]]
         states.write("s1", [write("t", 0, "third")], replace=True)
         assert [texts_of(w.value) for w in states.load().writes] == [["third"], ["more"]]
+
+
+def _unavailable(*_args, **_named):
+    raise strandline.StoreUnavailableError("no answer")
 
 
 class TestWhatIsDeleted:

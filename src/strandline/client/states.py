@@ -36,6 +36,7 @@ class States:
         run: str | None = None,
         seen: int | None = None,
         beside: Collection[tuple[str, str]] = (),
+        writes: Sequence[StateWrite] = (),
     ) -> Saved:
         """Save a state: all of it, durably, or nothing.
 
@@ -50,6 +51,7 @@ class States:
             seen: `SavedState.seen` of what the writer has read last, 0 where that was nothing: then it is refused if
                 somebody else has saved in the line since, unless the parent is the newest one. None: not checked.
             beside: states of other lines that it comes with, by line and id: it is refused if one of them was deleted.
+            writes: what tasks wrote behind it before it was saved. What stands there already, stays.
 
         Raises:
             InvalidInputError: what can't be kept; nothing was written.
@@ -67,6 +69,7 @@ class States:
             run=run,
             seen=seen,
             beside=tuple(beside),
+            writes=tuple(writes),
         )
         return save_states(self._env, [new])[0]
 
@@ -212,6 +215,7 @@ class AsyncStates:
         run: str | None = None,
         seen: int | None = None,
         beside: Collection[tuple[str, str]] = (),
+        writes: Sequence[StateWrite] = (),
     ) -> Saved:
         """As `States.save`."""
         return await in_thread(
@@ -225,6 +229,7 @@ class AsyncStates:
             run=run,
             seen=seen,
             beside=beside,
+            writes=writes,
         )
 
     async def save_all(self, states: Sequence[NewState]) -> Sequence[Saved]:

@@ -66,7 +66,10 @@ def _save_in(tx: Transaction, env: Environment, new: NewState) -> Saved:
     gone = parent is None or parent.status is StateStatus.DELETED
     held = tuple(sorted(_values_of(tx, env.store.digest_key, new, there if known and gone else parent).items()))
     row = StateRow(number=0, line=0, state_id=new.state_id, parent=new.parent, run=new.run, values=held, meta=new.meta)
-    return put_state(tx, new.line, row)
+    saved = put_state(tx, new.line, row)
+    if new.writes:
+        write_in(tx, env, new.state_id, new.line, new.writes, replaces=False, ahead=False)
+    return saved
 
 
 def put_state(tx: Transaction, line_name: str, new: StateRow) -> Saved:
@@ -127,7 +130,7 @@ def write_state(
         StateConflictError: the state was deleted. Nothing was written.
     """
     check_texts(line=line, state_id=state_id)
-    _check_writes(writes)
+    _check_writes(state_id, writes)
     with env.write() as tx:
         return write_in(tx, env, state_id, line, writes, replaces=replaces, ahead=ahead)
 
@@ -159,8 +162,7 @@ def write_in(
     held = keep_values(tx, env.store.digest_key, [write.value for write in wanted])
     new = [HeldWrite(w.task, w.index, w.channel, w.path, value) for w, value in zip(wanted, held, strict=True)]
     merged = merge_writes(row.writes, new, replace_known=True)
-    if len(merged) > STATE_WRITES_MAX:
-        raise InvalidInputError(f"{len(merged):,} writes behind {state_id!r}; at most {STATE_WRITES_MAX:,} are allowed")
+    _check_behind(state_id, len(merged))
     if merged != row.writes:
         tx.states.put(replace(row, writes=merged))
         count_change(tx, states=max(tx.log.head().states, row.number))
@@ -268,9 +270,10 @@ def _check_new(new: NewState) -> None:
         check_texts(name=name)
         _check_value(f"the value of {name!r}", value)
     check_whole("seen", new.seen)
+    _check_writes(new.state_id, new.writes)
 
 
-def _check_writes(writes: Sequence[StateWrite]) -> None:
+def _check_writes(state_id: str, writes: Sequence[StateWrite]) -> None:
     for write in writes:
         if not isinstance(write, StateWrite):
             raise InvalidInputError(f"{write!r} is no StateWrite; nothing was written")
@@ -281,7 +284,13 @@ def _check_writes(writes: Sequence[StateWrite]) -> None:
             raise InvalidInputError(
                 f"the write of {write.task!r} is whole, after={write.value.after}; nothing was written"
             )
+    _check_behind(state_id, len(writes))
     _check_count([write.value for write in writes])
+
+
+def _check_behind(state_id: str, count: int) -> None:
+    if count > STATE_WRITES_MAX:
+        raise InvalidInputError(f"{count:,} writes behind {state_id!r}; at most {STATE_WRITES_MAX:,} are allowed")
 
 
 def _check_value(what: str, value: object) -> None:

@@ -52,6 +52,7 @@ class NewState:
     run: str | None = None
     seen: int | None = None  # the newest position of the line when its writer read it; None: not checked
     beside: tuple[tuple[str, str], ...] = ()  # states of other lines that it comes with, by line and id
+    writes: tuple[StateWrite, ...] = ()  # what tasks wrote behind it before it was saved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
