@@ -13,6 +13,7 @@ from langgraph.types import Command
 
 import strandline
 from strandline import StateConflictError
+from strandline.engine import save_state
 from strandline.integrations.langgraph import StrandlineSaver
 from strandline.integrations.langgraph import early as early_module
 from tests.integrations.langgraph_graphs import asking, delta, talk, thread
@@ -130,6 +131,52 @@ class TestAnEarlyWrite:
                 put(saver, beginning(), {}, state_id)
         put(saver, beginning(), {}, state_id)
         assert pending(saver, coming) == [("a", 1)]
+
+    def test_stands_there_or_its_checkpoint_does_not(self, saver, monkeypatch):
+        """Whatever fails, a run that goes on from a checkpoint finds what its tasks have written."""
+        coming = later(beginning())
+        state_id = coming["configurable"]["checkpoint_id"]
+        saver.put_writes(coming, [("a", 1)], "task")
+        with monkeypatch.context() as broken:
+            broken.setattr(save_state, "write_in", _unavailable)
+            with pytest.raises(strandline.StoreUnavailableError):
+                put(saver, beginning(), {}, state_id)
+        assert saver.get_tuple(coming) is None
+        put(saver, beginning(), {}, state_id)
+        assert pending(saver, coming) == [("a", 1)]
+
+    def test_that_fails_is_not_kept(self, saver, monkeypatch):
+        coming = later(beginning())
+        saver.put_writes(coming, [("a", 1)], "task")
+        with monkeypatch.context() as broken:
+            broken.setattr(type(saver.tenant.workflow("t").states), "write", _unavailable)
+            with pytest.raises(strandline.StoreUnavailableError):
+                saver.put_writes(coming, [("a", 2)], "other task")
+        put(saver, beginning(), {}, coming["configurable"]["checkpoint_id"])
+        assert pending(saver, coming) == [("a", 1)]
+
+    def test_behind_what_another_saver_saved_and_deleted(self, saver):
+        coming = later(beginning())
+        saver.put_writes(coming, [("a", 1)], "task")
+        put(fresh(saver), beginning(), {}, coming["configurable"]["checkpoint_id"])
+        saver.delete_thread("t")
+        with pytest.raises(StateConflictError, match="deleted"):
+            saver.put_writes(coming, [("a", 2)], "task")
+        assert (saver._early._waiting, saver._early._bytes) == ({}, 0)
+
+    @pytest.mark.parametrize("early", [[("a", b"x" * 4000)], [("a", b"")] * 4])
+    def test_of_which_more_bytes_come_than_may_wait_goes_to_the_store(self, saver, monkeypatch, early):
+        monkeypatch.setattr(early_module, "EARLY_BYTES_MAX", 4000)
+        places = [later(beginning(line=str(number))) for number in range(4)]
+        for place in places:
+            saver.put_writes(place, early, "task")
+            assert saver._early._bytes <= 4000
+            saver.put_writes(place, [("b", 1)], "other task")
+        for place in places:
+            named = place["configurable"]
+            put(saver, beginning(line=named["checkpoint_ns"]), {}, named["checkpoint_id"])
+            assert len(pending(saver, place)) == len(early) + 1
+        assert (saver._early._waiting, saver._early._bytes) == ({}, 0)
 
     def test_of_which_more_come_than_may_wait_goes_to_the_store(self, saver, monkeypatch):
         monkeypatch.setattr(early_module, "EARLY_STATES_MAX", 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -33,7 +34,7 @@ from strandline import (
 )
 from strandline.integrations.langgraph.address import Address, address_of, config_of, thread_of
 from strandline.integrations.langgraph.deltas import Ancestry, history_of, in_order, needed_by
-from strandline.integrations.langgraph.early import EarlyWrites, Write
+from strandline.integrations.langgraph.early import EarlyWrites
 from strandline.integrations.langgraph.gate import Restore, check_restore, pass_gate
 from strandline.integrations.langgraph.opened import Opened, check_tenant
 from strandline.integrations.langgraph.place import basis_of
@@ -66,7 +67,7 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         self.tenant = check_tenant(tenant)
         self.restore = check_restore(restore)
         self._remembered = Remembered()
-        self._early = EarlyWrites()
+        self._early = EarlyWrites(WRITES_IDX_MAP.values())
 
     @classmethod
     def from_conn_string(
@@ -274,11 +275,12 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
                     run=None if run is None else str(run),
                     seen=address.seen,
                     beside=[pair for pair in (told.get("parents") or {}).items() if pair[0] != address.line],
+                    writes=self._early.waiting(place),
                 )
             except StateConflictError:
                 self._early.forget(place)
                 raise
-            self._early.settle(place, self._writing(address.thread, address.line, checkpoint["id"]))
+            self._early.forget(place)
         self._remembered.keep(address.thread, address.line, known)
         return config_of(address.thread, address.line, checkpoint["id"], saved.position)
 
@@ -329,13 +331,10 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
             )
             for index, (channel, value) in enumerate(writes)
         ]
+        states, replaced = self.tenant.workflow(address.thread).states, WRITES_IDX_MAP.values()
+        write = partial(states.write, address.state_id, line=address.line, replace=replaced)
         place = (address.thread, address.line, address.state_id)
-        self._early.keep(place, held, self._writing(*place))
-
-    def _writing(self, thread: str, line: str, state_id: str) -> Write:
-        """Return what keeps writes behind a checkpoint."""
-        states, replaced = self.tenant.workflow(thread).states, WRITES_IDX_MAP.values()
-        return lambda writes, ahead: states.write(state_id, writes, line=line, replace=replaced, ahead=ahead)
+        self._early.keep(place, held, lambda writes, ahead: write(writes, ahead=ahead))
 
     # ----------------------------------------------------------------------------------------------------- remove
 
