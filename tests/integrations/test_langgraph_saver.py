@@ -22,6 +22,7 @@ from langgraph.types import Command
 import strandline
 from strandline import CorruptRecordError, InvalidInputError, StateConflictError, StateErasedError
 from strandline.integrations.langgraph import StrandlineSaver, StrandlineStore
+from strandline.stores.sql.states import SqlStates
 from tests.integrations.langgraph_graphs import asking, delta, talk, thread
 
 pytestmark = pytest.mark.filterwarnings("ignore::langchain_core._api.LangChainBetaWarning")
@@ -393,6 +394,15 @@ class TestRemoving:
                 assert [state.metadata["step"] for state in one.list(beginning(), before=bound)] == left
                 assert one.get_tuple({"configurable": {**bound["configurable"], "checkpoint_ns": ""}}) is None
         assert told[0] == told[1]
+
+    def test_each_checkpoint_of_many_subgraphs_is_compared_by_one_read(self, saver, monkeypatch):
+        config, gets, rows = beginning(), SqlStates.get, []
+        for number in range(10):
+            config = put(saver, config, state_id=f"g{number}")
+            put(saver, beginning(line=f"inner {number}"), metadata={"step": 0, "parents": {"": f"g{number}"}})
+        monkeypatch.setattr(SqlStates, "get", lambda *named: rows.append(named) or gets(*named))
+        assert len(list(saver.list(thread("t"), before=config))) == 9 + 9
+        assert len(rows) == 11 + 10  # where the bound is, in one of the lines; and for each one of a subgraph
 
     def test_a_subgraphs_checkpoint_comes_with_one_of_its_graph_that_is_gone(self, saver):
         """Saved in the background, a graph's checkpoint may stand behind that of its subgraph; then it is deleted."""

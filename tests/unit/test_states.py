@@ -153,7 +153,7 @@ class TestWhatIsSavedIsLoaded:
             await twin.save("s1", {"a": one("x")}, writes=[write("t", 1)])
             await twin.write("s1", [write("t", 0)])
             (again,) = await twin.save_all([NewState(state_id="s1", values={"a": one("x")})])
-            assert (again.created, await twin.positions("s1")) == (False, {"": 1})
+            assert (again.created, await twin.positions("s1", line="")) == (False, {"": 1})
             found = [state async for state in twin.list()]
             assert found == [await twin.load()]
             assert await twin.lines() == [""]
@@ -248,6 +248,7 @@ class TestWhoIsLateIsRefused:
         self.refused(states, "deleted", "of another line", {}, line="sub", beside=[("sub", "unknown"), ("", "s1")])
         assert states.lines() == []
         assert (states.positions("s2"), states.positions("unknown")) == ({"": 3}, {})
+        assert (states.positions("s2", line=""), states.positions("s2", line="sub")) == ({"": 3}, {})
         states.save("anew", {"a": one("x")}, seen=0)
         assert states.load().state_id == "anew"
         states.save("anew", {}, line="sub", beside=[("", "anew"), ("", "not saved yet"), ("no line", "s1")])

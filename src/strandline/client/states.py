@@ -153,13 +153,17 @@ class States:
         """Return the names of the lines that hold a state, in the order in which they began."""
         return list_lines(self._env)
 
-    def positions(self, state_id: str) -> Mapping[str, int]:
+    def positions(self, state_id: str, *, line: str | None = None) -> Mapping[str, int]:
         """Return by line at which position a state of this id was saved, also of one that was deleted since.
+
+        Args:
+            state_id: the state.
+            line: where to look; None: in all, one after the other.
 
         Raises:
             CorruptRecordError: none is there, and one is missing.
         """
-        return find_positions(self._env, state_id)
+        return find_positions(self._env, state_id, line)
 
     def usage(self) -> StatesUsage:
         """Return what each line holds, and what all values take. It reads every part."""
@@ -287,9 +291,9 @@ class AsyncStates:
         """As `States.lines`."""
         return await in_thread(self._states.lines)
 
-    async def positions(self, state_id: str) -> Mapping[str, int]:
+    async def positions(self, state_id: str, *, line: str | None = None) -> Mapping[str, int]:
         """As `States.positions`."""
-        return await in_thread(self._states.positions, state_id)
+        return await in_thread(self._states.positions, state_id, line=line)
 
     async def usage(self) -> StatesUsage:
         """As `States.usage`."""

@@ -139,16 +139,18 @@ def list_lines(env: Environment) -> list[str]:
 
 
 @watched("state_positions")
-def find_positions(env: Environment, state_id: str) -> dict[str, int]:
-    """Return by line where a state of this id was saved, also if it was deleted since: its place is kept.
+def find_positions(env: Environment, state_id: str, line: str | None) -> dict[str, int]:
+    """Return by line, of one or of all, where a state of this id was saved, also if it was deleted since.
 
     Raises:
         InvalidInputError: nothing can bear such a name.
         CorruptRecordError: none was, and one is missing (I4).
     """
-    _check_names(state_id=state_id)
+    _check_names(state_id=state_id, line=line)
     with env.read() as tx:
-        found = ((line.name, tx.states.get(line.number, state_id)) for line in tx.states.lines())
+        named = None if line is None else tx.states.line(line)
+        lines = tx.states.lines() if line is None else [] if named is None else [named]
+        found = ((one.name, tx.states.get(one.number, state_id)) for one in lines)
         places = {name: row.position for name, row in found if row is not None and row.position is not None}
         if not places:
             check_lines_whole(tx)

@@ -207,7 +207,7 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         """
         line, position = bound
         graphs = (metadata.get("parents") or {}).get(line) if state.line != line else None
-        places = {} if graphs is None else self.tenant.workflow(thread).states.positions(graphs)
+        places = {} if graphs is None else self.tenant.workflow(thread).states.positions(graphs, line=line)
         return places.get(line, state.position) < position
 
     def get_delta_channel_history(
