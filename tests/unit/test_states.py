@@ -269,7 +269,9 @@ class TestSeveralAtOnce:
         assert states.save_all([]) == ()
 
     def test_what_is_none_is_refused(self, states):
-        for wrong in ("s1", NewState(state_id="", values={}), NewState(state_id="s1", values={"a": "text"})):
+        of_a_mapping = NewState(state_id="s1", values={}, beside=tuple({"line": "s0"}))
+        wrongs = ("s1", NewState(state_id="", values={}), NewState(state_id="s1", values={"a": "text"}), of_a_mapping)
+        for wrong in wrongs:
             with pytest.raises(InvalidInputError):
                 states.save_all([NewState(state_id="s", values={}), wrong])
         assert states.lines() == []

@@ -252,8 +252,10 @@ def _check_all(new: Sequence[NewState]) -> None:
 
 def _check_new(new: NewState) -> None:
     check_texts(line=new.line, state_id=new.state_id)
-    for other_line, other_id in new.beside:
-        check_texts(line=other_line, state_id=other_id)
+    for place in new.beside:
+        if not isinstance(place, (tuple, list)) or len(place) != 2:
+            raise InvalidInputError(f"beside is of pairs of line and id, not {place!r}; nothing was written")
+        check_texts(line=place[0], state_id=place[1])
     for name, text in (("parent", new.parent), ("run", new.run)):
         if text is not None:
             check_texts(**{name: text})
