@@ -370,6 +370,19 @@ class TestRemoving:
             saver.copy_thread("t", "u")
         assert len(graph.get_state(thread("u")).values["messages"]) == 4
 
+    def test_a_subgraphs_state_is_updated_though_its_graphs_checkpoint_was_pruned(self, saver):
+        """What `update_state` saves names the checkpoint of the graph that the one before it came with."""
+        inner, told, own = beginning(line="inner"), [], asking(saver, keeps_its_own=True)
+        for graph in (asking(InMemorySaver(), keeps_its_own=True), own):
+            graph.invoke(HELLO, thread("t"))
+            graph.invoke(Command(resume="this"), thread("t"))
+            if graph is own:
+                saver.prune(["t"])
+            for node in ("ask", "__input__"):
+                graph.update_state(inner, {"messages": [("ai", node)]}, as_node=node)
+            told.append(texts(graph.get_state(inner).values))
+        assert told[0] == told[1]
+
     @pytest.mark.parametrize("strategy", ["prune", "runs", "thread"])
     def test_what_is_older_than_a_checkpoint_that_is_gone(self, saver, tmp_path, strategy):
         """A reader of pages holds the id of the last one that he was shown; the stock saver goes by its id."""

@@ -254,8 +254,9 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         """Save a checkpoint behind the one that the config names: whole, or not at all.
 
         Raises:
-            StateConflictError: its parent is not there or was deleted, or the checkpoint of its graph was; its id is
-                that of another checkpoint; or somebody else has saved in the line since the config was read.
+            StateConflictError: its parent is not there or was deleted, or it has none and the checkpoint of its graph
+                was; its id is that of another checkpoint; or somebody else has saved in the line since the config was
+                read.
         """
         address = address_of(config)
         told = get_checkpoint_metadata(config, metadata)
@@ -263,6 +264,7 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         known, new, kept = self._grown(address, checkpoint)
         meta = encode_rest(self.serde, checkpoint, told)
         place = (address.thread, address.line, checkpoint["id"])
+        graphs = (told.get("parents") or {}).items() if address.state_id is None else ()
         with self._early.lock(place):
             try:
                 saved = self.tenant.workflow(address.thread).states.save(
@@ -274,7 +276,7 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
                     kept=kept,
                     run=None if run is None else str(run),
                     seen=address.seen,
-                    beside=[pair for pair in (told.get("parents") or {}).items() if pair[0] != address.line],
+                    beside=[pair for pair in graphs if pair[0] != address.line],
                     writes=self._early.waiting(place),
                 )
             except StateConflictError:
