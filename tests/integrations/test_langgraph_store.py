@@ -214,6 +214,8 @@ def test_a_batch_of_more_than_can_be_saved_at_once(store, monkeypatch):
 def test_bad_input_writes_nothing(store):
     with pytest.raises(InvalidInputError, match="expire"):
         store.batch([PutOp(("a",), "k", {"n": 1}), PutOp(("a",), "l", {"n": 1}, ttl=5.0)])
+    with pytest.raises(InvalidInputError, match="expire"):
+        store.batch([PutOp(("a",), "k", {"n": 1}, ttl=5.0), PutOp(("a",), "k", {"n": 2})])
     with pytest.raises(TypeError):
         store.batch([PutOp(("a",), "k", {"n": 1}), PutOp(("a",), "l", {"n": threading.Lock()})])
     with pytest.raises(InvalidNamespaceError):

@@ -99,8 +99,7 @@ class StrandlineStore(BaseStore):
         asked = list(ops)
         for op in asked:
             validate_op_namespace(op)
-        puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
-        new = {place: self._encoded(op) for place, op in puts.items()}
+        new = {(op.namespace, op.key): self._encoded(op) for op in asked if isinstance(op, PutOp)}
         results = [self._read(op) for op in asked]
         self._put(new)
         return results
