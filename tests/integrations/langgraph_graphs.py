@@ -30,8 +30,13 @@ def talk(saver: BaseCheckpointSaver, meanwhile: Callable[[], None] | None = None
     return graph.compile(checkpointer=saver)
 
 
-def asking(saver: BaseCheckpointSaver, *, keeps_its_own: bool) -> Any:
-    """A graph whose subgraph asks a person, with checkpoints of each call or of its own."""
+def asking(saver: BaseCheckpointSaver, *, keeps_its_own: bool, meanwhile: Callable[[], None] | None = None) -> Any:
+    """A graph whose subgraph asks a person, with checkpoints of each call or of its own; `meanwhile` happens before."""
+
+    def first(state: MessagesState) -> dict[str, Any]:
+        if meanwhile is not None:
+            meanwhile()
+        return {"messages": [("ai", "first")]}
 
     def ask(state: MessagesState) -> dict[str, Any]:
         return {"messages": [("ai", f"told {interrupt('what?')}")]}
@@ -42,7 +47,7 @@ def asking(saver: BaseCheckpointSaver, *, keeps_its_own: bool) -> Any:
     inner.add_edge(START, "before")
     inner.add_edge("before", "ask")
     graph = StateGraph(MessagesState)
-    graph.add_node("first", lambda state: {"messages": [("ai", "first")]})
+    graph.add_node("first", first)
     graph.add_node("inner", inner.compile(checkpointer=True if keeps_its_own else None))
     graph.add_edge(START, "first")
     graph.add_edge("first", "inner")

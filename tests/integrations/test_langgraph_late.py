@@ -108,6 +108,19 @@ class TestALateWrite:
         assert list(saver.list(thread("t"))) == []
         assert saver.tenant.workflow("t").states.usage().parts == 0
 
+    @pytest.mark.parametrize("durability", DURABILITIES)
+    @pytest.mark.parametrize("deletes_itself", [True, False])
+    def test_of_a_subgraph_that_begins_once_its_thread_was_deleted(self, saver, durability, deletes_itself):
+        """Saved in the background, the checkpoints of its graph are refused or still to come, and the run goes on."""
+        deleting = saver if deletes_itself else fresh(saver)
+        graph = asking(saver, keeps_its_own=False, meanwhile=lambda: deleting.delete_thread("t"))
+        talk(saver).invoke(HELLO, thread("t"))
+        with pytest.raises(StateConflictError, match="deleted"):
+            graph.invoke(HELLO, thread("t"), durability=durability)
+        assert list(saver.list(thread("t"))) == []
+        assert saver.tenant.workflow("t").states.usage().parts == 0
+        assert asking(saver, keeps_its_own=False).invoke(HELLO, thread("t"), durability=durability)["__interrupt__"]
+
 
 class TestAnEarlyWrite:
     @pytest.mark.parametrize("call", [blocking, awaited])

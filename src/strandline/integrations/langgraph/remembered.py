@@ -11,7 +11,7 @@ import copy
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, takewhile
 from operator import attrgetter
@@ -210,10 +210,17 @@ class Remembered:
                 self._drop(next(iter(self._known)))
 
     def forget(self, thread: str) -> None:
-        """Hold nothing of a thread any more."""
+        """Hold of a thread that was deleted nothing but the ids: what comes behind one of them is late."""
         with self._lock:
-            for name in [name for name in self._known if name[0] == thread]:
+            for name, known in [(name, known) for name, known in self._known.items() if name[0] == thread]:
                 self._drop(name)
+                self._known[name] = replace(known, versions={}, values={})
+                self._weight += self._known[name].weight()
+
+    def begin(self, thread: str, line: str) -> None:
+        """Hold nothing of a line: who read it found nothing, and begins it."""
+        with self._lock:
+            self._drop((thread, line))
 
     def _drop(self, name: tuple[str, str]) -> None:
         known = self._known.pop(name, None)

@@ -112,6 +112,8 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         known = self._remembered.get(address.thread, address.line)
         state = states.load(address.state_id, line=address.line, values=() if known else True)
         if state is None:
+            if address.state_id is None:
+                self._remembered.begin(address.thread, address.line)
             return None
         if known is None or (known.state_id, known.lineage_seq) != (state.state_id, state.lineage_seq):
             state = states.load(state.state_id, line=address.line) if known else state
@@ -264,7 +266,7 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
         known, new, kept = self._grown(address, checkpoint)
         meta = encode_rest(self.serde, checkpoint, told)
         place = (address.thread, address.line, checkpoint["id"])
-        graphs = (told.get("parents") or {}).items() if address.state_id is None else ()
+        beside = self._beside(address, told.get("parents") or {}) if address.state_id is None else ()
         with self._early.lock(place):
             try:
                 saved = self.tenant.workflow(address.thread).states.save(
@@ -276,7 +278,7 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
                     kept=kept,
                     run=None if run is None else str(run),
                     seen=address.seen,
-                    beside=[pair for pair in graphs if pair[0] != address.line],
+                    beside=beside,
                     writes=self._early.waiting(place),
                 )
             except StateConflictError:
@@ -308,6 +310,18 @@ class StrandlineSaver(BaseCheckpointSaver[str]):
             state_id=checkpoint["id"], versions=dict(versions), values=held, lineage_seq=parent.lineage_seq
         )
         return known, new, [name for name in held if name not in new]
+
+    def _beside(self, address: Address, parents: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+        """Return what must not be deleted where a line begins: the checkpoints of its graphs, which it names.
+
+        Those may still be to come, or be refused, while the run goes on. So where nothing is left of a graph, what was
+        known of it last is asked for, too. A run that begins it anew has read that nothing is left.
+        """
+        states = self.tenant.workflow(address.thread).states
+        named = [(line, state_id) for line, state_id in parents.items() if line != address.line]
+        known = [(line, self._remembered.get(address.thread, line)) for line, _ in named]
+        last = [(line, state.state_id) for line, state in known if state is not None]
+        return named + [one for one in last if states.load(line=one[0], values=False, erased=True) is None]
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, object]], task_id: str, task_path: str = ""
