@@ -127,7 +127,7 @@ class TestAnEarlyWrite:
     def test_stands_behind_its_checkpoint_once_that_is_saved(self, saver, call):
         coming = later(beginning())
         call(saver, "put_writes", coming, [("a", 1), ("__resume__", "x")], "task")
-        call(saver, "put_writes", coming, [("a", 2), ("__resume__", "y")], "task")
+        call(saver, "put_writes", coming, [("a", 2), ("__resume__", "y"), ("__resume__", "z")], "task")
         assert saver.get_tuple(coming) is None
         put(saver, beginning(), {}, coming["configurable"]["checkpoint_id"])
         assert sorted(pending(fresh(saver), coming)) == [("__resume__", "y"), ("a", 1)]
