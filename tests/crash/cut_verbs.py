@@ -275,6 +275,15 @@ def _effect(**more: object) -> Callable[[Stand], object]:
 def _permitted(stand: Stand) -> object:
     granted = [permit for permit in stand.wf.permits() if permit.state.value != "denied"]
     permit = granted[0] if granted else stand.wf.guard("ship", [strandline.approved("ship")])
+    try:
+        return _ship(stand, permit)
+    except strandline.ActionDeniedError:
+        if permit.consumed_by != "ship-1":
+            raise
+        return _ship(stand, stand.wf.guard("ship", [strandline.approved("ship")]))  # used up by what never happened
+
+
+def _ship(stand: Stand, permit: strandline.Permit) -> object:
     return stand.wf.effect("ship-1", "ship", {"to": "Ulm"}, stand.ship, stand.look, permit=permit.permit_id).result
 
 
@@ -339,7 +348,7 @@ VERBS: Final = (
     Verb("fork", _fork, _compacted, keyed=False),
     Verb("effect", _effect(), otherwise=_TOLD),
     Verb("effect:of unknown outcome", _effect(), _failed_effect, otherwise=_TOLD),
-    Verb("effect:with a permit", _permitted, otherwise=_TOLD),
+    Verb("effect:with a permit", _permitted, otherwise=(*_TOLD, "permits")),
     Verb("guard", _guard, keyed=False),
     Verb("guard:denied", _denied, keyed=False),
     Verb("define_view", _define(audiences={"release"}, budget=8_000)),

@@ -587,13 +587,21 @@ class Unsure:
     def __init__(self, store):
         self._store = store
         self.lose, self.count = {}, 0
+        self.away_behind = 1_000  # writes
 
     def __getattr__(self, name):
         return getattr(self._store, name)
 
+    def read(self, scope):
+        if self.count >= self.away_behind:
+            raise strandline.StoreUnavailableError("gone")
+        return self._store.read(scope)
+
     @contextmanager
     def write(self, scope, *, joins=True):
         self.count += 1
+        if self.count > self.away_behind:
+            raise strandline.StoreUnavailableError("gone")
         how = self.lose.get(self.count)
         try:
             with self._store.write(scope) as tx:
@@ -641,6 +649,19 @@ def test_a_lost_acknowledgement_of_what_a_probe_told_is_read_back(unsure, how, l
     world = World()
     outcome = wf.effect("create", "create_bucket", ARGS, world.run, world.answering(EffectDone("x")))
     assert (outcome.result, world.runs, states(wf)) == ("x", 0, {"create": ("done", 1)})
+
+
+def test_a_store_that_is_gone_after_the_intent_is_not_said_to_hold_none(unsure):
+    """I19: the intent stands, so "nothing was written" would be a lie; with the same key it is settled and runs."""
+    wf, store = unsure
+    store.lose, store.away_behind = {1: "committed"}, 1
+    world = World()
+    with pytest.raises(strandline.OutcomeUnknownError, match=r"the intent of the effect 'create'.* did not run: gone"):
+        wf.effect("create", "create_bucket", ARGS, world.run)
+    store.away_behind = 1_000
+    assert (states(wf), world.runs) == ({"create": ("intended", 1)}, 0)
+    outcome = wf.effect("create", "create_bucket", ARGS, world.run, world.answering(EffectNeverHappened()))
+    assert (outcome.kind, world.runs, states(wf)) == ("ran", 1, {"create": ("done", 2)})
 
 
 def test_a_store_that_is_gone_after_the_run_says_so_and_the_effect_counts_as_unknown(unsure):

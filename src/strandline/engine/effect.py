@@ -108,14 +108,14 @@ def effect(env: Environment, request: EffectRequest) -> Verb[EffectOutcome]:
         ActionDeniedError: the permit can't be used; nothing ran.
         EffectUnknownError: whether it happened is not known; a case is open. Nothing ran.
         EffectFailedError: as `run` raised it: it did not happen, and may be asked for again.
+        OutcomeUnknownError: whether its intent was recorded is not known; nothing ran (I19).
     """
     asked = _check(env, request)
     for _ in range(EFFECT_ROUNDS_MAX):
         try:
             outcome = yield from _round(env, asked)
-        except MovedError:
-            with suppress(OutcomeUnknownError), env.write():
-                pass  # what was met in a write may not be committed yet; this one ends with it or after it
+        except MovedError as moved:
+            _settle(env, request, moved)
             continue
         if outcome is not None:
             env.emit("effect", EffectTold(key=request.key, tool=request.tool, kind=outcome.kind.value))
@@ -124,6 +124,21 @@ def effect(env: Environment, request: EffectRequest) -> Verb[EffectOutcome]:
         f"the effect {request.key!r} was moved by others {EFFECT_ROUNDS_MAX} times in a row; nothing ran",
         hint="Ask again.",
     )
+
+
+def _settle(env: Environment, request: EffectRequest, moved: MovedError) -> None:
+    """Wait until what was met in a write is committed or gone: a write of its own ends with it or after it."""
+    try:
+        with suppress(OutcomeUnknownError), env.write():
+            pass
+    except StoreUnavailableError as error:
+        if moved.__cause__ is None:  # it was another's write
+            raise
+        raise OutcomeUnknownError(
+            f"whether the intent of the effect {request.key!r} was recorded is not known, and it did not run: "
+            f"{error.message}",
+            hint="Ask again with the same key: an intent that stands there is settled by the probe, or by a case.",
+        ) from error
 
 
 def _check(env: Environment, request: EffectRequest) -> _Asked:
@@ -229,7 +244,7 @@ def _begin(env: Environment, asked: _Asked, seen: _Seen) -> _Intent | Effect | E
     except (OutcomeUnknownError, StoreUnavailableError) as error:
         if not unanswered(error):
             raise
-        raise MovedError from None  # looked at anew: only an intent that is known to be there may run
+        raise MovedError from error  # looked at anew: only an intent that is known to be there may run
 
 
 def _intend(env: Environment, tx: Transaction, asked: _Asked, before: Effect | None, call: PreparedEvent) -> _Intent:
