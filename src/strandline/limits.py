@@ -307,6 +307,7 @@ FOREIGN_DROPPED_KEPT_MAX: Final = 100_000  # references in the manifest that is 
 
 # LangGraph (`strandline.integrations.langgraph`)
 STORE_PUT_ATTEMPTS_MAX: Final = 10  # of one put to an item that others put to, too; each sees their version
+TOOL_ANSWERS_MAX: Final = 100  # to one question whether a tool may run, of which none was an answer
 EARLY_STATES_MAX: Final = 10_000  # checkpoints that a saver holds writes for until they are saved
 EARLY_BYTES_MAX: Final = 64 * 1024 * 1024  # of those writes
 REMEMBERED_PARTS_MAX: Final = 50_000  # elements of lists whose content a saver holds, to save and read what is new

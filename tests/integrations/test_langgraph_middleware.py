@@ -46,6 +46,25 @@ def log(tenant: strandline.Tenant, name: str = "t") -> list[tuple[str, str]]:
     return [(event.kind.value, event.text) for event in tenant.workflow(name).events()]
 
 
+def test_what_is_no_summarizer_is_told_before_the_first_run(tenant: strandline.Tenant) -> None:
+    with pytest.raises(InvalidInputError, match="not 'openai:gpt-5-mini'"):
+        StrandlineMiddleware(tenant, summarizer="openai:gpt-5-mini")
+
+
+def test_what_was_erased_is_not_shown_though_the_state_still_says_it(tenant: strandline.Tenant) -> None:
+    """C31: another saver's state is out of reach of the erasure; what the model is shown is not."""
+    model = ScriptedModel(script=answers(call("c1", "look_up", name="Ada Quill"), "Hello Ada Quill.", "Bye."))
+    graph = agent(tenant, model)
+    say(graph, "I am Ada Quill.")
+    tenant.workflow("t").erase(person="Ada Quill", by="dpo", why="request 14")
+    said = say(graph, "Who am I?")["messages"]
+    assert "Ada Quill" in texts(said)[0]
+    shown = str(model.shown[-1])
+    assert "Ada Quill" not in shown
+    assert "[erased]" in shown
+    assert "Who am I?" in shown
+
+
 def test_what_is_said_and_done_stands_in_the_log_once(tenant: strandline.Tenant) -> None:
     model = ScriptedModel(script=answers(call("c1", "look_up", "I look.", name="ann"), "It is order-7731.", "Bye."))
     graph = agent(tenant, model)

@@ -263,6 +263,18 @@ def test_an_event_alone_is_written_as_providers_allow(db, event):
     check_messages(wf.context())
 
 
+def test_an_erased_call_is_asked_with_nothing(db):
+    """C18, C31: its arguments are gone, and no provider takes `null` for them."""
+    wf = new_workflow(db)
+    wf.append([strandline.tool_call("c1", "look_up", {"name": "Ada"}), strandline.tool_result("c1", "found")])
+    wf.erase(events=[1], by="dpo", why="request 14")
+    context = wf.context()
+    check_messages(context)
+    (asked,) = [m["tool_calls"][0]["function"] for m in context.messages("openai") if m.get("tool_calls")]
+    (used,) = [block for m in context.messages("anthropic") for block in m["content"] if block["type"] == "tool_use"]
+    assert (asked["arguments"], used["input"]) == ("{}", {})
+
+
 def test_messages_for_an_unknown_provider_are_refused(wf):
     """SPEC §6: the error names those that there are."""
     with pytest.raises(strandline.InvalidInputError, match="anthropic, openai"):

@@ -155,6 +155,7 @@ def to_source(
         late=envelope.late,
         epoch=event.epoch,
         origin=read_origin(event),
+        erased=event.body is None,
     )
 
 

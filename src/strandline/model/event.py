@@ -177,6 +177,7 @@ class SourceEvent(NamedTuple):
     epoch: int = 0  # lineage_seq of the divergence in whose epoch it was appended; 0: before any (I17)
     abandoned: bool = False  # by a rewind: it stands in no context any more (C22)
     origin: str | None = None  # the record of another framework that it was made from, verbatim
+    erased: bool = False  # what it said is gone (C31)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,7 +76,7 @@ def to_openai(parts: Sequence[ContextPart]) -> list[Message]:
                     {
                         "id": name,
                         "type": "function",
-                        "function": {"name": wire_name(call.tool or ""), "arguments": _to_json(call.payload)},
+                        "function": {"name": wire_name(call.tool or ""), "arguments": _to_json(_asked(call))},
                     }
                     for name, call in calls
                 ],
@@ -195,8 +195,14 @@ def _anthropic_blocks(event: SourceEvent) -> list[Message]:
     return [_text_block(plain_text(event))]
 
 
+def _asked(call: SourceEvent) -> object:
+    """Return the arguments of a call; of an erased one none: no provider takes `null` (C31)."""
+    return {} if call.erased else call.payload
+
+
 def _tool_use(call: SourceEvent, name: str) -> Message:
-    arguments = deepcopy(call.payload) if isinstance(call.payload, dict) else {"input": deepcopy(call.payload)}
+    asked = deepcopy(_asked(call))
+    arguments = asked if isinstance(asked, dict) else {"input": asked}
     return {"type": "tool_use", "id": name, "name": wire_name(call.tool or ""), "input": arguments}
 
 

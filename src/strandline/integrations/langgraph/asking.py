@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypedDict
@@ -16,13 +17,18 @@ from langchain_core.messages import AIMessage, ToolCall
 from langgraph.config import get_config
 from langgraph.types import interrupt
 
-from strandline import ActionDeniedError, ActionNeed, InvalidInputError, NeedKind, Workflow, approval, decision
+from strandline import ActionDeniedError, ActionNeed, NeedKind, Workflow, approval, decision
 from strandline.integrations.langgraph.messages import KEY_PREFIX
+from strandline.limits import TOOL_ANSWERS_MAX
 
 ASKED: Final = "tool_approval"  # the type of the interrupt's value, as LangChain's own of one call has it
 APPROVE: Final = "approve"
 REJECT: Final = "reject"
 _DIGEST_CHARS: Final = 16
+_NO_ANSWER: Final = (
+    "{answer} is no answer: it is a type, approve or reject, and by whom, as in "
+    'Command(resume={{"type": "approve", "by": "…"}})'
+)
 _SENT: Final = "__pregel_push"  # LangGraph's own: how the path begins of a step that was sent one call
 
 
@@ -100,9 +106,10 @@ def ask(workflow: Workflow, call: ToolCall, needs: Sequence[ActionNeed], denied:
         denied: why it may not run yet.
 
     Raises:
-        GraphInterrupt: the graph waits; the step runs anew with the answer.
-        ActionDeniedError: the person said no.
-        InvalidInputError: an answer that is none, or by nobody; nothing was written.
+        GraphInterrupt: the graph waits; the step runs anew with the answer. After an answer that is none, or by nobody,
+            it waits again, and the question says so: LangGraph keeps what a step was resumed with, so an error would
+            come back with every later answer.
+        ActionDeniedError: the person said no; or TOOL_ANSWERS_MAX times nobody said anything.
     """
     question = ToolQuestion(
         type=ASKED,
@@ -111,7 +118,7 @@ def ask(workflow: Workflow, call: ToolCall, needs: Sequence[ActionNeed], denied:
         args=call["args"],
         description="; ".join(denied.reasons),
     )
-    kind, by, said = _checked(interrupt(question), call)
+    kind, by, said = _answer(question, denied)
     key = f"{KEY_PREFIX}{ASKED}:{_named(call)}:{by}"
     told = f"{by} {'approved' if kind == APPROVE else 'refused'} the call {call['id']} of {call['name']}"
     told = f"{told}: {said}" if said else told
@@ -127,14 +134,14 @@ def ask(workflow: Workflow, call: ToolCall, needs: Sequence[ActionNeed], denied:
     )
 
 
-def _checked(answer: object, call: ToolCall) -> tuple[str, str, str]:
-    """Return what an answer says, by whom, and why."""
-    given = answer if isinstance(answer, Mapping) else {}
-    kind, by, said = given.get("type"), given.get("by"), given.get("message", "")
-    if kind in (APPROVE, REJECT) and isinstance(by, str) and by.strip() and isinstance(said, str):
-        return str(kind), by, said
-    raise InvalidInputError(
-        f"whether {call['name']!r} may run is answered by a type, approve or reject, and by whom, not by {answer!r}; "
-        "it did not run",
-        hint='Resume with Command(resume={"type": "approve", "by": "…"}).',
-    )
+def _answer(question: ToolQuestion, denied: ActionDeniedError) -> tuple[str, str, str]:
+    """Return what the answer says, by whom, and why; ask again where it is none."""
+    asked = question["description"]
+    for _ in range(TOOL_ANSWERS_MAX):
+        answer: object = interrupt(question)
+        given = answer if isinstance(answer, Mapping) else {}
+        kind, by, said = given.get("type"), given.get("by"), given.get("message", "")
+        if kind in (APPROVE, REJECT) and isinstance(by, str) and by.strip() and isinstance(said, str):
+            return str(kind), by, said
+        question = {**question, "description": f"{asked}; {_NO_ANSWER.format(answer=reprlib.repr(answer))}"}
+    raise denied

@@ -189,7 +189,7 @@ def to_langchain(context: Context, messages: Sequence[BaseMessage]) -> Rendered:
 
     What stands in its tail and in the state, too, is handed over as the state holds it: with its images, its thoughts
     and their signatures. All else is rendered from the log: the summary, facts, what others wrote, what a state that a
-    crash took away had held.
+    crash took away had held, and what was erased, whatever the state still says (C31).
 
     Args:
         context: what the model is to see.
@@ -200,7 +200,7 @@ def to_langchain(context: Context, messages: Sequence[BaseMessage]) -> Rendered:
     turns = _turns(messages[start:])
     of_seq: dict[int, _Turn] = {}
     for event in events:
-        if (turn := turns.get(_name_of(event) or "")) is not None:
+        if not event.erased and (turn := turns.get(_name_of(event) or "")) is not None:
             _note_seq(turn, event)
             of_seq[event.seq] = turn
     shown: list[BaseMessage] = []

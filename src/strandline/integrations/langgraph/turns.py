@@ -36,6 +36,7 @@ from strandline.integrations.langgraph.messages import KEY_PREFIX, Rendered, eve
 from strandline.integrations.langgraph.place import Home, Place, StateBasis
 from strandline.integrations.langgraph.sizes import Sizes
 from strandline.limits import EVENTS_PAGE_MAX, RECORD_ATTEMPTS_MAX, THREADS_KNOWN_MAX
+from strandline.summarizers import as_summarizer
 
 STRICT: Final = "strict"
 REWIND: Final = "rewind"
@@ -86,6 +87,7 @@ class Turns:
     ) -> None:
         if restore not in (STRICT, REWIND):
             raise InvalidInputError(f'restore is "{STRICT}" or "{REWIND}", not {restore!r}')
+        as_summarizer(summarizer)  # what is none is told now, and not in the midst of a run
         self.home = home
         self._sizes = sizes
         self._summarizer = summarizer
