@@ -339,7 +339,7 @@ def test_cases_lists_and_reconcile_answers(answer: Any, run: Run, open_question:
     shown = run("cases")
     assert f"{case_id}  missing_dependency  open, blocks" in shown.stdout
     assert ref in shown.stdout
-    assert "of a missing_dependency: replay-from-exact, accept-divergence OLD NEW, replay-from-ch" in shown.stderr
+    assert "for missing_dependency: replay-from-exact, accept-divergence OLD NEW, replay-from-ch" in shown.stderr
     said = ("--by", "ann", "--why", "still so")
     done = answer("reconcile", case_id, "replay-from-exact", *said)["case"]
     assert (done["state"], done["answer"], done["by"], done["why"]) == (

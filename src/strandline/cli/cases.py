@@ -62,7 +62,7 @@ def cases(target: Target, include_answered: All = False) -> Answer:
 
 def _how_to_answer(target: Target, found: Sequence[Case]) -> str:
     kinds = dict.fromkeys(case.kind for case in found if case.state == "open")
-    fitting = "; ".join(f"of a {kind}: {typed(kind)}" for kind in kinds)
+    fitting = "; ".join(f"for {kind}: {typed(kind)}" for kind in kinds)
     return f"Answer one: `{target.command('reconcile CASE ANSWER --by WHO --why TEXT')}`. The ANSWER {fitting}."
 
 

@@ -143,8 +143,13 @@ def _look_at(erased: Erased) -> list[str]:
     lines = [f"repeated in {place}, which was not erased" for place in erased.repeated_in]
     more = erased.repeated_count - len(erased.repeated_in)
     lines += [f"and in {more:,} more"] if more > 0 else []
-    lines += [f"left in {place}: it is never erased" for place in erased.left_in]
+    lines += [f"left in {place}: {_way_out(place)}" for place in erased.left_in]
     return lines + [f"a state made while it was there lives at {address}" for address in erased.outside]
+
+
+def _way_out(place: str) -> str:
+    of_state = place.startswith(("state_", "saved_state "))
+    return "an erasure leaves it; delete the state that holds it" if of_state else "an erasure leaves it"
 
 
 def _hint(scan: FileScan | None) -> str:
