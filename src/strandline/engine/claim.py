@@ -152,7 +152,8 @@ def _repointed(job: Job, view: ViewHead) -> Refused | None:
     return None
 
 
-def _outdated(tx: Transaction, job: Job) -> Refused | None:
+def outdated(tx: Transaction, job: Job) -> Refused | None:
+    """Tell, without an attempt that holds the view, whether it was moved off the base that was planned on (I6)."""
     view = tx.views.get(job.view.name)
     return None if view is None else _repointed(job, view)
 
@@ -292,7 +293,7 @@ def check_held(tx: Transaction, job: Job, attempt: Attempt | None) -> None:
     Raises:
         LeaseLostError: somebody else took the view over, or moved it.
     """
-    refused = _still_mine(tx, job, attempt) if attempt is not None else _outdated(tx, job)
+    refused = _still_mine(tx, job, attempt) if attempt is not None else outdated(tx, job)
     if refused is not None:
         raise LeaseLostError(refused)
 

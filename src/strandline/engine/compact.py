@@ -15,9 +15,9 @@ from strandline.engine.claim import (
     Refused,
     activate,
     candidate_of,
-    check_held,
     claim,
     discard_outgrown,
+    outdated,
     question_of,
     release,
     store_failure,
@@ -122,9 +122,7 @@ def _can_ask(run: Run, job: Job, form: Form) -> bool:
 
 def _smaller_windows(run: Run, job: Job, form: Form) -> Sequence[int | None] | None:
     with run.phase("read"), run.env.read() as tx:
-        try:
-            check_held(tx, job, None)
-        except LeaseLostError:
+        if outdated(tx, job) is not None:
             return None  # whoever claims it next is told
         return smaller_windows(run.env, tx, job, run.order.summarizer.window_tokens, form.halvings)
 

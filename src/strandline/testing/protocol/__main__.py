@@ -77,10 +77,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _whole(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no count from 1 on")
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
 
 
 def _tell(text: str) -> None:
