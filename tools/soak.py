@@ -9,8 +9,9 @@ violations, seconds, detail), and before it stands the story of each violation, 
 exits with 0: no violation; 1: violations; 2: it could not run.
 
 What ended is kept in .soak/progress.jsonl and never run again: a soak that was stopped (Ctrl-C, SIGTERM, its time) goes
-on where it was. What had not ended then counts for nothing. Units that found something are run again when the sources
-are of another commit; until they are clean they stand as violations.
+on where it was, and one of a checkout without a record goes on from the report that is committed. What had not ended
+then counts for nothing. Units that found something are run again when the sources are of another commit; until they
+are clean they stand as violations.
 
 Exit code 0: all that ran is clean; 1: violations stand; 2: something could not run, or nothing can.
 """
@@ -36,6 +37,7 @@ from typing import IO, TypedDict
 from strandline.bench.machine import this_machine
 from tools import mutants, soak_page
 from tools.soak_progress import (
+    PUBLISHED,
     Chunk,
     Order,
     Programme,
@@ -46,7 +48,8 @@ from tools.soak_progress import (
     read_chunks,
     read_programmes,
     standing,
-    write_chunk,
+    taken_over,
+    write_chunks,
 )
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -92,7 +95,7 @@ class Soak:
         self._programmes = programmes
         self._faults = [fault.name for fault in mutants.read_faults(root)] if any(p.names for p in programmes) else []
         self._record = root / RECORD
-        self._chunks = read_chunks(self._record)
+        self._chunks = counted(root)
         self._commit = commit_of(root)
         self._machine = machine()
         self._deadline = time.monotonic() + minutes * 60
@@ -196,7 +199,7 @@ class Soak:
                 self._aside[name] = str(error)
                 say(f"{name}: could not run, and is left aside: {error}")
             else:
-                write_chunk(self._record, chunk)
+                write_chunks(self._record, [chunk])
                 self._chunks.append(chunk)
                 self._tell_chunk(running, chunk)
             finally:
@@ -323,6 +326,15 @@ def mutants_found(lines: Sequence[str], seconds: float) -> Result:
     }
 
 
+def counted(root: Path) -> list[Chunk]:
+    """Return what has run: by this checkout's record or, where it has none yet, by what was published."""
+    record = root / RECORD
+    if not record.exists() and (published := taken_over(root / PUBLISHED)):
+        write_chunks(record, published)
+        say(f"goes on from {PUBLISHED}")
+    return read_chunks(record)
+
+
 def commit_of(root: Path) -> str:
     """Return the last commit that changed what is measured, with a mark where it was changed since."""
 
@@ -382,7 +394,7 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
         with only_one(root):
             if asked.report:
                 faults = len(mutants.read_faults(root)) if any(p.names for p in programmes) else 0
-                path = soak_page.write(root, programmes, faults, read_chunks(root / RECORD))
+                path = soak_page.write(root, programmes, faults, counted(root))
                 say(f"wrote {path.relative_to(root)}")
                 return 0
             chosen = [programme for programme in programmes if not asked.only or programme.name in asked.only]

@@ -3,20 +3,19 @@
     python -m tools.soak_page       the page alone, from the JSON that is there
 
 The table counts what stands: of units that ran again, the last time. What ran at an older commit counts, and the table
-says at which it ran.
+says at which it ran. The JSON tells each run, so that another checkout's soak goes on from there.
 """
 
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
-from tools.soak_progress import Chunk, Programme, standing
+from tools.soak_progress import PUBLISHED, Chunk, Programme, Run, runs_of, standing
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = Path("docs") / "results"
 BUGS = Path("tools") / "bugs.toml"
 
 INTRODUCTION = """\
@@ -40,15 +39,10 @@ class Measure(TypedDict):
     proves: str
     mark: str
     target: int
+    command: str
     count: int
     violations: int
-    command: str
-    seeds: list[tuple[int, int]]  # first and last
-    commits: dict[str, int]  # how many units ran at each, oldest first
-    machines: list[str]
-    dates: list[str]  # first and last
-    seconds: float
-    detail: dict[str, int]
+    runs: list[Run]
 
 
 class Bug(TypedDict):
@@ -71,39 +65,17 @@ class Found(TypedDict):
 def measured(programme: Programme, target: int, chunks: Sequence[Chunk]) -> Measure:
     """Add up what stands of one programme."""
     own = [chunk for chunk in standing(chunks) if chunk.programme == programme.name]
-    commits: Counter[str] = Counter()
-    for chunk in sorted(own, key=chunks.index):
-        commits[chunk.commit] += chunk.count
-    detail: Counter[str] = Counter()
-    for chunk in own:
-        detail.update(chunk.detail)
-    dates = sorted(chunk.date for chunk in own)
     return {
         "programme": programme.name,
         "measure": programme.measure,
         "proves": programme.proves,
         "mark": programme.mark,
         "target": target,
+        "command": programme.command.replace(" {names}", ""),
         "count": sum(chunk.count for chunk in own),
         "violations": sum(chunk.violations for chunk in own),
-        "command": programme.command.replace(" {names}", ""),
-        "seeds": [] if programme.names else _spans(own),
-        "commits": dict(commits),
-        "machines": sorted({chunk.machine for chunk in own}),
-        "dates": [dates[0], dates[-1]] if dates else [],
-        "seconds": round(sum(chunk.seconds for chunk in own), 1),
-        "detail": dict(sorted(detail.items())),
+        "runs": runs_of(own),
     }
-
-
-def _spans(own: Sequence[Chunk]) -> list[tuple[int, int]]:
-    spans: list[tuple[int, int]] = []
-    for chunk in own:
-        if spans and spans[-1][1] == chunk.seed - 1:
-            spans[-1] = (spans[-1][0], chunk.end - 1)
-        else:
-            spans.append((chunk.seed, chunk.end - 1))
-    return spans
 
 
 def read_bugs(root: Path) -> list[Bug]:
@@ -121,9 +93,9 @@ def page(found: Found) -> str:
     lines += ["", "## What was met", ""]
     lines.append("So that nobody believes in an idle run: how often each thing happened within the counted units.")
     for measure in found["measures"]:
-        if measure["detail"]:
+        if measure["runs"]:
             name = measure["measure"][:1].upper() + measure["measure"][1:]
-            lines += ["", f"**{name}.** {measure['proves']} Met: {_met(measure['detail'])}. {_ran(measure)}"]
+            lines += ["", f"**{name}.** {measure['proves']} Met: {_met(measure['runs'])}. {_ran(measure)}"]
     lines += ["", "## What it found", ""]
     if found["bugs"]:
         lines += ["Each was a bug of the library until then; its test holds it now.", ""]
@@ -135,17 +107,31 @@ def page(found: Found) -> str:
 
 
 def _cells(measure: Measure) -> tuple[str, ...]:
-    seeds = ", ".join(f"{first:,}–{last:,}" for first, last in measure["seeds"])
-    commits = ", ".join(f"{commit} ({count:,})" for commit, count in measure["commits"].items())
+    commits: Counter[str] = Counter()
+    for run in measure["runs"]:
+        commits[run["commit"]] += run["count"]
     command = f"`{measure['command']}`"
     return (
         measure["measure"],
         f"{measure['count']:,}",
         f"{measure['violations']:,}",
         command,
-        seeds or ("by name" if measure["count"] else "–"),
-        commits or "–",
+        _seeds(measure["runs"]) or "–",
+        ", ".join(f"{commit} ({count:,})" for commit, count in commits.items()) or "–",
     )
+
+
+def _seeds(runs: Sequence[Run]) -> str:
+    if any(run["names"] for run in runs):
+        return "by name"
+    spans: list[tuple[int, int]] = []
+    for run in runs:
+        first, last = run["seed"], run["seed"] + run["count"] - 1
+        if spans and spans[-1][1] == first - 1:
+            spans[-1] = (spans[-1][0], last)
+        else:
+            spans.append((first, last))
+    return ", ".join(f"{first:,}–{last:,}" for first, last in spans)
 
 
 def _mark(measure: Measure) -> str:
@@ -160,16 +146,21 @@ def _mark(measure: Measure) -> str:
 
 
 def _ran(measure: Measure) -> str:
-    rate = measure["count"] / measure["seconds"] if measure["seconds"] else 0.0
-    first, last = measure["dates"]
+    runs = measure["runs"]
+    seconds = sum(run["seconds"] for run in runs)
+    rate = measure["count"] / seconds if seconds else 0.0
+    first, last = min(run["date"] for run in runs), max(run["date"] for run in runs)
     when = first if first == last else f"{first} to {last}"
-    took = f"{measure['seconds']:,.0f} s of one worker, {rate:,.3g} a second"
-    return f"It took {took}; {when}, on {' and '.join(measure['machines'])}."
+    machines = sorted({run["machine"] for run in runs})
+    return f"It took {seconds:,.0f} s of one worker, {rate:,.3g} a second; {when}, on {' and '.join(machines)}."
 
 
-def _met(detail: Mapping[str, int]) -> str:
+def _met(runs: Sequence[Run]) -> str:
     """Return what was met, the most frequent first, as much as can be taken in."""
-    often = sorted(detail.items(), key=lambda one: -one[1])
+    detail: Counter[str] = Counter()
+    for run in runs:
+        detail.update(run["detail"])
+    often = sorted(detail.items(), key=lambda one: (-one[1], one[0]))
     told = ", ".join(f"{key} {value:,}" for key, value in often[:MET_MAX])
     more = len(often) - MET_MAX
     return f"{told}, and {more} kinds more, which the JSON lists" if more > 0 else told
@@ -189,20 +180,19 @@ def write(root: Path, programmes: Sequence[Programme], faults: int, chunks: Sequ
         "measures": [measured(programme, programme.target or faults, chunks) for programme in programmes],
         "bugs": read_bugs(root),
     }
-    folder = root / RESULTS
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
-    (folder / "reliability.json").write_text(text, encoding="utf-8")
-    return write_page(folder)
+    path = root / PUBLISHED
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return write_page(path)
 
 
-def write_page(folder: Path) -> Path:
-    """Write the page from the JSON that lies beside it."""
-    found: Found = json.loads((folder / "reliability.json").read_text(encoding="utf-8"))
-    path = folder / "reliability.md"
+def write_page(published: Path) -> Path:
+    """Write the page from the JSON beside which it is to lie."""
+    found: Found = json.loads(published.read_text(encoding="utf-8"))
+    path = published.with_suffix(".md")
     path.write_text(page(found), encoding="utf-8")
     return path
 
 
 if __name__ == "__main__":
-    print(write_page(ROOT / RESULTS))
+    print(write_page(ROOT / PUBLISHED))

@@ -3,16 +3,20 @@
 A programme does units that are numbered from 1; unit i is the seed i of its own. A chunk is a run of units that ended.
 The record of a soak is a file of lines, one JSON object for each chunk, and only ever appended to. A chunk that ran
 again, since it had found something and the sources were changed, takes the place of the one before: no unit counts
-twice.
+twice. The record stays on its machine; a checkout that has none goes on from what was published, which is committed.
 """
 
 import itertools
 import json
 import os
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TypedDict
+
+PUBLISHED = Path("docs") / "results" / "reliability.json"
 
 
 class UnfitError(Exception):
@@ -55,6 +59,20 @@ class Chunk:
         return self.seed + self.count
 
 
+class Run(TypedDict):
+    """What is published of chunks of one programme that follow each other: a chunk's fields, and what they come to."""
+
+    seed: int
+    count: int
+    violations: int
+    seconds: float
+    detail: dict[str, int]
+    commit: str
+    machine: str
+    date: str
+    names: list[str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """Units to be run now."""
@@ -92,11 +110,71 @@ def read_chunks(path: Path) -> list[Chunk]:
     return chunks
 
 
-def write_chunk(path: Path, chunk: Chunk) -> None:
-    """Append one chunk behind the last whole line, so that it is there when this returns."""
+def taken_over(path: Path) -> list[Chunk]:
+    """Return what was published, as the chunks of a new record; none where nothing was.
+
+    Raises:
+        UnfitError: the file is not one that a soak has written.
+    """
+    if not path.exists():
+        return []
+    try:
+        measures = json.loads(path.read_text(encoding="utf-8"))["measures"]
+        chunks = [Chunk(programme=one["programme"], **run) for one in measures for run in one["runs"]]
+    except (ValueError, TypeError, KeyError) as error:
+        raise UnfitError(f"{path} is no report of a soak: {error}") from error
+    standing(chunks)
+    return chunks
+
+
+def runs_of(chunks: Iterable[Chunk]) -> list[Run]:
+    """Return what stands of one programme, the clean neighbours of one commit, machine and day as one run each."""
+    runs: list[Run] = []
+    for chunk in standing(chunks):
+        fresh = _run(chunk)
+        if runs and _joins(runs[-1], fresh):
+            last = runs[-1]
+            last["count"] += fresh["count"]
+            last["seconds"] = round(last["seconds"] + fresh["seconds"], 1)
+            last["detail"] = dict(sorted((Counter(last["detail"]) + Counter(fresh["detail"])).items()))
+            last["names"] += fresh["names"]
+        else:
+            runs.append(fresh)
+    return runs
+
+
+def _run(chunk: Chunk) -> Run:
+    return {
+        "seed": chunk.seed,
+        "count": chunk.count,
+        "violations": chunk.violations,
+        "seconds": chunk.seconds,
+        "detail": dict(sorted(chunk.detail.items())),
+        "commit": chunk.commit,
+        "machine": chunk.machine,
+        "date": chunk.date,
+        "names": list(chunk.names),
+    }
+
+
+def _joins(first: Run, second: Run) -> bool:
+    """Tell whether a run is the other one's continuation: units that found something are run again as they were."""
+    before, after = (
+        (first["commit"], first["machine"], first["date"]),
+        (second["commit"], second["machine"], second["date"]),
+    )
+    return (
+        before == after
+        and not first["violations"] + second["violations"]
+        and first["seed"] + first["count"] == second["seed"]
+    )
+
+
+def write_chunks(path: Path, chunks: Iterable[Chunk]) -> None:
+    """Append chunks behind the last whole line, so that they are there when this returns."""
     with path.open("ab") as file:
         file.truncate(path.read_bytes().rfind(b"\n") + 1)
-        file.write(json.dumps(asdict(chunk), ensure_ascii=False).encode() + b"\n")
+        file.writelines(json.dumps(asdict(chunk), ensure_ascii=False).encode() + b"\n" for chunk in chunks)
         file.flush()
         os.fsync(file.fileno())
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tools import soak, soak_page
-from tools.soak_progress import Chunk, Programme, UnfitError, read_chunks, read_programmes, standing, write_chunk
+from tools.soak_progress import Chunk, Programme, UnfitError, read_chunks, read_programmes, standing, write_chunks
 
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = """
@@ -242,7 +242,7 @@ def chunk(seed: int, count: int, *, commit: str = "a", violations: int = 0) -> C
 
 def test_no_unit_stands_twice(tmp_path: Path) -> None:
     for one in (chunk(1, 4), chunk(4, 4)):
-        write_chunk(tmp_path / "record", one)
+        write_chunks(tmp_path / "record", [one])
     with pytest.raises(UnfitError, match="the unit 4 stands in two chunks"):
         read_chunks(tmp_path / "record")
 
@@ -271,16 +271,16 @@ def test_faults_are_taken_by_name(tree: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_the_page_says_what_was_counted_and_which_marks_are_not_reached(tree: Path) -> None:
-    write_chunk(make_record(tree), chunk(1, 4, violations=2))
-    write_chunk(tree / soak.RECORD, chunk(5, 4, commit="b"))
-    write_chunk(tree / soak.RECORD, chunk(1, 4, commit="c"))  # mended
+    write_chunks(make_record(tree), [chunk(1, 4, violations=2)])
+    write_chunks(tree / soak.RECORD, [chunk(5, 4, commit="b")])
+    write_chunks(tree / soak.RECORD, [chunk(1, 4, commit="c")])  # mended
     (tree / "tools" / "bugs.toml").write_text(
         '[[bug]]\nfound_by = "quick"\nseed = 3\nwhat = "An event was lost (I2)."\nfix = "Sync it"\ntest = "t.py::t"\n'
     )
     assert soak.main(["--report"], tree) == 0
     text = (tree / "docs" / "results" / "reliability.md").read_text()
     command = "`python quick/units.py --seed {seed} --count {count} --json`"
-    assert f"| units of quick | 8 | 0 | {command} | 1–8 | b (4), c (4) |" in text
+    assert f"| units of quick | 8 | 0 | {command} | 1–8 | c (4), b (4) |" in text
     assert "- units of quick: 10 units, 0 violations: **not reached yet**: 8 of 10." in text
     assert "- units of thorough: 20 units, 0 violations: **not reached yet**: 0 of 20." in text
     assert "Met: kills 8. It took 4 s of one worker, 2 a second; 2026-01-02, on a machine." in text
@@ -289,11 +289,41 @@ def test_the_page_says_what_was_counted_and_which_marks_are_not_reached(tree: Pa
 
 def test_the_page_tells_the_most_frequent_of_what_was_met(tree: Path) -> None:
     many = {f"thing {number:03}": number for number in range(1, soak_page.MET_MAX + 3)}
-    write_chunk(make_record(tree), replace(chunk(1, 4), detail=many))
+    write_chunks(make_record(tree), [replace(chunk(1, 4), detail=many)])
     assert soak.main(["--report"], tree) == 0
     text = (tree / "docs" / "results" / "reliability.md").read_text()
     assert "Met: thing 026 26, thing 025 25," in text
     assert "thing 003 3, and 2 kinds more, which the JSON lists. It took" in text
+
+
+def test_a_checkout_without_a_record_goes_on_from_what_was_published(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_chunks(make_record(tree), [chunk(1, 4), chunk(5, 2), replace(chunk(7, 1), commit="b", violations=1)])
+    before = read_chunks(tree / soak.RECORD)
+    assert soak.main(["--report"], tree) == 0
+    published = tree / soak_page.PUBLISHED
+    said, page = published.read_bytes(), published.with_suffix(".md").read_bytes()
+    (tree / soak.RECORD).unlink()
+    assert soak.main(["--report"], tree) == 0
+    assert (published.read_bytes(), published.with_suffix(".md").read_bytes()) == (said, page)
+    joined = read_chunks(tree / soak.RECORD)
+    assert [(one.seed, one.count, one.violations) for one in joined] == [(1, 6, 0), (7, 1, 1)]
+    assert sum(one.seconds for one in joined) == sum(one.seconds for one in before)
+    assert joined[0].detail == {"kills": before[0].detail["kills"] + before[1].detail["kills"]}
+    assert soak.main([], tree) == 0
+    assert f"goes on from {soak_page.PUBLISHED}" in capsys.readouterr().err
+    assert counted(tree, "quick") == list(range(1, 11))
+    assert (tree / "quick" / "ran").read_text() == "7 1\n8 3\n"
+
+
+def test_a_report_that_is_none_is_refused(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    published = tree / soak_page.PUBLISHED
+    published.parent.mkdir(parents=True)
+    published.write_text('{"measures": [{"programme": "quick", "runs": [{"seed": 1}]}]}')
+    assert soak.main([], tree) == 2
+    assert "is no report of a soak" in capsys.readouterr().err
+    assert not (tree / soak.RECORD).exists()
 
 
 def make_record(tree: Path) -> Path:
