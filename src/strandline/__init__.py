@@ -11,6 +11,7 @@ from strandline.client import (
     open,
 )
 from strandline.client.calibrating import calibrate
+from strandline.client.kept_context import AsyncKeptContext, KeptContext
 from strandline.client.moving import copy_store
 from strandline.client.states import AsyncStates, States
 from strandline.client.tools import Toolset
@@ -159,6 +160,7 @@ __all__ = [
     "ActionNeed",
     "AnthropicSummarizer",
     "Appended",
+    "AsyncKeptContext",
     "AsyncStates",
     "AsyncStrandline",
     "AsyncSummarizer",
@@ -233,6 +235,7 @@ __all__ = [
     "JudgeRequest",
     "JudgedClaim",
     "Judgement",
+    "KeptContext",
     "KeyedProbe",
     "LangChainSummarizer",
     "LastKnown",

@@ -12,6 +12,7 @@ from strandline.client.awaiting_erasure import AsyncErasureVerbs, AsyncTenantEra
 from strandline.client.awaiting_foreign import AsyncForeignVerbs
 from strandline.client.awaiting_recovery import AsyncRecoveryVerbs
 from strandline.client.blocking import Strandline, Tenant, VerifyProgress, Workflow, open
+from strandline.client.kept_context import AsyncKeptContext
 from strandline.client.moving import MoveProgress
 from strandline.client.states import AsyncStates
 from strandline.client.verbs import in_thread
@@ -311,6 +312,10 @@ class AsyncWorkflow(AsyncRecoveryVerbs, AsyncActionVerbs, AsyncErasureVerbs, Asy
     async def context(self, budget: int | None = None, needs: Sequence[str] = ()) -> Context:
         """As `Workflow.context`."""
         return await in_thread(self._workflow.context, budget, needs)
+
+    def keep_context(self, budget: int | None = None) -> AsyncKeptContext:
+        """As `Workflow.keep_context`; nothing is read yet."""
+        return AsyncKeptContext(self._workflow.keep_context(budget))
 
     async def compact(
         self,

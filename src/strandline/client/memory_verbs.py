@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from strandline.client.kept_context import KeptContext
 from strandline.client.verbs import Verbs, deadline_of, last_resort_of
 from strandline.engine.compact import compact
 from strandline.engine.compact_later import compact_later, list_due
@@ -52,6 +53,14 @@ class MemoryVerbs(Verbs):
             CorruptRecordError: something that was read is not what was written.
         """
         return read_context(self._env, self._view, budget, needs)
+
+    def keep_context(self, budget: int | None = None) -> KeptContext:
+        """Return the working context for one that reads it at every turn: only what came since is read.
+
+        Args:
+            budget: as of `context`.
+        """
+        return KeptContext(self._env, self._view, budget)
 
     def export(self, format: ExportFormat = "strandline", *, abandoned: bool = False) -> Iterator[bytes]:
         """Return the lines of a transcript of the workflow as it is now, as the view reads it (C2).

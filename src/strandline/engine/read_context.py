@@ -9,6 +9,7 @@ from typing import Final
 from strandline.codec import encode_text
 from strandline.engine.cases import Question, ask, case_on, find_case
 from strandline.engine.environment import PART_JOINT, Environment, part_tokens
+from strandline.engine.kept_tail import KeptTail
 from strandline.engine.reading import find_view, read_view
 from strandline.engine.retrieve import Outgrown, Retrieval, dependency_text, divergences
 from strandline.engine.watching import watched
@@ -16,7 +17,7 @@ from strandline.errors import ContextOverflowError, InvalidInputError, SummaryRe
 from strandline.limits import CONTEXT_BUDGET_TOKENS, NEEDS_MAX
 from strandline.model.case import CaseKind
 from strandline.model.context import ContextPart, ContextView, NeedCounts, Omission, PartKind, Rung
-from strandline.model.event import Basis
+from strandline.model.event import Basis, SourceEvent
 from strandline.model.register import OpenCall
 from strandline.ports import TokenCounter, Transaction
 from strandline.ports.occurrences import ContextTold
@@ -90,7 +91,9 @@ class Context:
 
 
 @watched("context")
-def read_context(env: Environment, view: str, budget: int | None, needs: Sequence[str] = ()) -> Context:
+def read_context(
+    env: Environment, view: str, budget: int | None, needs: Sequence[str] = (), kept: KeptTail | None = None
+) -> Context:
     """Read the context of a view.
 
     A need that stands verbatim in summary or tail costs nothing. For another one the newest event that holds it is
@@ -100,7 +103,8 @@ def read_context(env: Environment, view: str, budget: int | None, needs: Sequenc
         env: ports and workflow.
         view: its name.
         budget: tokens; None: the view's own, or CONTEXT_BUDGET_TOKENS.
-        needs: references that must stand verbatim in it.
+        needs: references that must stand verbatim in it; with any of them all is read.
+        kept: of the view, what was read before.
 
     Raises:
         ContextOverflowError: what can't be left out, or what is needed, exceeds the budget or the limits of retrieval.
@@ -117,30 +121,35 @@ def read_context(env: Environment, view: str, budget: int | None, needs: Sequenc
             instead = divergences(tx, needs, reader) if needs else {}
             wanted = [instead.get(need, need) for need in needs]
             outgrown = Outgrown(wanted)
-            snapshot = read_view(env, tx, view, tokens, outgrown.take if needs else None)
-            context = _with_needs(env, tx, snapshot, outgrown, tokens, wanted)
+            if needs:
+                kept = None
+            snapshot = read_view(env, tx, view, tokens, outgrown.take if needs else None, kept)
+            parts = context_parts(snapshot, env.counter, kept)
+            context = _with_needs(env, tx, snapshot, outgrown, tokens, wanted, parts)
             context = replace(context, divergences=instead, case_id=case_on(tx, reader))
     except (ContextOverflowError, SummaryReconciliationError) as error:
         if isinstance(error, ContextOverflowError) and error.needs:
             error.case_id = _block(env, view)
         env.emit("context", ContextTold(view=view, rung=BLOCKED, error=type(error).__name__, case_id=error.case_id))
         raise
-    env.emit(
-        "context",
-        ContextTold(
-            view=view,
-            generation=context.generation,
-            revision=context.revision,
-            budget=context.budget,
-            tokens=context.tokens,
-            tokens_by_kind={kind.value: tokens for kind, tokens in context.tokens_by_kind.items()},
-            tokens_omitted=sum(left.tokens for left in context.omitted),
-            rung=context.rung.value,
-            needs=asdict(context.needs),
-            case_id=context.case_id,
-        ),
-    )
+    if env.hooks:
+        env.emit("context", _told(context))
     return context
+
+
+def _told(context: Context) -> ContextTold:
+    return ContextTold(
+        view=context.view,
+        generation=context.generation,
+        revision=context.revision,
+        budget=context.budget,
+        tokens=context.tokens,
+        tokens_by_kind={kind.value: tokens for kind, tokens in context.tokens_by_kind.items()},
+        tokens_omitted=sum(left.tokens for left in context.omitted),
+        rung=context.rung.value,
+        needs=asdict(context.needs),
+        case_id=context.case_id,
+    )
 
 
 def _block(env: Environment, view: str) -> str:
@@ -159,7 +168,13 @@ def _blocked(env: Environment, tx: Transaction, view: str) -> Question:
 
 
 def _with_needs(
-    env: Environment, tx: Transaction, snapshot: ContextView, outgrown: Outgrown, budget: int, needs: Sequence[str]
+    env: Environment,
+    tx: Transaction,
+    snapshot: ContextView,
+    outgrown: Outgrown,
+    budget: int,
+    needs: Sequence[str],
+    parts: Sequence[ContextPart],
 ) -> Context:
     """Fit a snapshot to the budget together with quotes of what is needed and does not stand in it.
 
@@ -167,7 +182,6 @@ def _with_needs(
     and each round looks up another one of them. The quotes begin as short as they can be; in the end they take what the
     tail leaves over.
     """
-    parts = context_parts(snapshot, env.counter)
     retrieval = Retrieval(env, tx, snapshot, outgrown, parts, budget)
     if needs:
         retrieval.quotes(needs)  # where nothing fits, the error tells of the needs too
@@ -234,8 +248,8 @@ def first_set(*budgets: int | None) -> int:
     return next((budget for budget in budgets if budget is not None), CONTEXT_BUDGET_TOKENS)
 
 
-def context_parts(snapshot: ContextView, counter: TokenCounter) -> list[ContextPart]:
-    """Return all parts of a snapshot in their order: the stable prefix first."""
+def context_parts(snapshot: ContextView, counter: TokenCounter, kept: KeptTail | None = None) -> list[ContextPart]:
+    """Return all parts of a snapshot in their order: the stable prefix first. `kept` holds those that were made."""
     parts: list[ContextPart] = []
     summary = snapshot.summary
     if summary is not None:
@@ -260,23 +274,30 @@ def context_parts(snapshot: ContextView, counter: TokenCounter) -> list[ContextP
                         text=text,
                     )
                 )
-    tail = [
-        ContextPart(
-            kind=PartKind.EVENT,
-            from_seq=event.seq,
-            through_seq=event.seq,
-            tokens=event.tokens,
-            text=plain_text(event),
-            event=event,
-        )
-        for event in snapshot.tail
-    ]
+    made = kept.parts if kept is not None else {}
+    tail = [_event_part(event, made.get(event.seq)) for event in snapshot.tail]
+    if kept is not None:
+        kept.parts = {part.from_seq: part for part in tail}
     tail += (  # never kept: what comes behind them exceeds the budget
         ContextPart(kind=PartKind.EVENT, from_seq=gap.from_seq, through_seq=gap.through_seq, tokens=gap.tokens, text="")
         for gap in snapshot.gaps
     )
     parts += sorted(tail, key=lambda part: part.from_seq)
     return parts
+
+
+def _event_part(event: SourceEvent, made: ContextPart | None) -> ContextPart:
+    """Return the part of an event: the one that was made, if it was made of just this event."""
+    if made is not None and made.event is event:
+        return made
+    return ContextPart(
+        kind=PartKind.EVENT,
+        from_seq=event.seq,
+        through_seq=event.seq,
+        tokens=event.tokens,
+        text=plain_text(event),
+        event=event,
+    )
 
 
 def assemble_context(snapshot: ContextView, counter: TokenCounter, budget: int) -> Context:

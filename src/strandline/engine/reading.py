@@ -16,9 +16,10 @@ from strandline.codec import (
     text_digest,
 )
 from strandline.engine.environment import Environment, part_tokens
+from strandline.engine.kept_tail import KeptTail, ReadSoFar
 from strandline.errors import CorruptRecordError, InvalidInputError, TenantScopeError
 from strandline.limits import SIGHTINGS_PAGE
-from strandline.model.context import ContextView, Gap
+from strandline.model.context import ContextView
 from strandline.model.event import Basis, Event, EventKind, SourceEvent
 from strandline.model.ids import DEFAULT_VIEW
 from strandline.model.register import Fact, FactKind, OpenCall
@@ -311,35 +312,37 @@ def read_view(
     env: Environment,
     tx: Transaction,
     name: str,
-    budget: int | None = None,
+    budget: int,
     leave: Callable[[SourceEvent], None] | None = None,
+    kept: KeptTail | None = None,
 ) -> ContextView:
-    """Return one snapshot of a view: its summary and the tail behind it (I7).
+    """Return one snapshot of a view: its summary, and of the tail behind it what a context within the budget may hold
+    (I7). `leave` is told of each other event.
 
-    With a budget the tail holds only what a context within it may hold, and `leave` is told of each other event.
+    With `kept` what it holds is not read again where it stands; a reader who is told what is left has none.
     """
     head = tx.log.head()
     view = find_view(tx, name, str(env.scope))
-    summary = read_summary(tx, view, texts_only=True)
-    check_reach(view, head.revision, env.scope.workflow)
-    check_register_whole(tx)
-    events = visible(view, read_live(tx, view.watermark + 1, head.revision, env.scope.workflow))
-    gaps: list[Gap] = []
-    if budget is None:
-        tail = [to_source(event, env.counter) for event in events]
-    else:
+    read = kept.take(tx, head, view) if kept is not None else None
+    if read is None:
+        summary = read_summary(tx, view, texts_only=True)
+        check_reach(view, head.revision, env.scope.workflow)
         newest = NewestEvents(budget, leave)
-        for event in events:
-            newest.take(to_source(event, env.counter))
-        tail, gaps = newest.events(), newest.gaps()
+        read = ReadSoFar(view=view, revision=view.watermark, summary=summary, newest=newest)
+    check_register_whole(tx)
+    for event in visible(view, read_live(tx, read.revision + 1, head.revision, env.scope.workflow)):
+        read.newest.take(to_source(event, env.counter))
+    if kept is not None:
+        kept.keep(read, head)
+    tail = read.newest.events()
     return ContextView(
         view=view.name,
         generation=view.generation,
         revision=head.revision,
         watermark=view.watermark,
-        summary=summary,
+        summary=read.summary,
         tail=tuple(tail),
-        gaps=tuple(gaps),
+        gaps=tuple(read.newest.gaps()),
         open_calls=open_calls_of(tx.register.open_calls(), tail),
     )
 

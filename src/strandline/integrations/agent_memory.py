@@ -83,6 +83,7 @@ class AgentMemory:
             if tokens is not None:
                 check_tokens(name, tokens)
         self.workflow = workflow
+        self._kept = workflow.keep_context(budget)
         self.budget = budget
         self.compact_at = min(compact_at or budget, budget)
         self.compact_to = compact_to or max(CONTEXT_BUDGET_TOKENS_MIN, self.compact_at // 2)
@@ -204,7 +205,7 @@ class AgentMemory:
         Raises:
             ContextOverflowError, SummaryReconciliationError, CorruptRecordError: as of `Workflow.context`.
         """
-        return self.workflow.context(self.budget, needs)
+        return self._kept.read(needs)
 
 
 def check_tokens(name: str, tokens: object) -> None:

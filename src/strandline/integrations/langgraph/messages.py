@@ -11,7 +11,8 @@ import hashlib
 import json
 from collections.abc import Container, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 from langchain_core.messages import (
@@ -150,21 +151,35 @@ def call_of(messages: Sequence[BaseMessage], call_id: str) -> tuple[AIMessage, T
 # ---------------------------------------------------------------------------------------------- a context as messages
 
 
-@dataclass(slots=True)
 class _Turn:
     """A message of the state, with the answers to its calls, and what of it stands in the tail of a context."""
 
-    messages: list[BaseMessage]
-    texts: list[int] = field(default_factory=list)  # seqs of its text, as it was edited
-    calls: dict[int, str] = field(default_factory=dict)  # ids by seq
-    results: dict[int, int] = field(default_factory=dict)  # seqs of calls by the seq of their result
+    def __init__(self, said: BaseMessage) -> None:
+        self.messages = [said]
+        self.has_text = bool(said.text.strip())
+        self.texts: list[int] = []  # seqs of its text, as it was edited
+        self.calls: dict[int, str] = {}  # ids by seq
+        self.results: dict[int, int] = {}  # seqs of calls by the seq of their result
 
-    @property
+    def note(self, event: SourceEvent) -> None:
+        """Take an event of the tail that stands for a part of the turn; all are taken before anything is asked."""
+        if event.kind is EventKind.TOOL_CALL:
+            self.calls[event.seq] = (event.call_id or "").partition("#")[0]
+        elif event.kind is EventKind.TOOL_RESULT:
+            self.results[event.seq] = event.call_seq or 0
+        elif self.speaks(event):
+            self.texts.append(event.seq)
+
+    def speaks(self, event: SourceEvent) -> bool:
+        """Tell whether an event stands for the message: its text, or what it shows where it has none."""
+        return event.kind is EventKind.MESSAGE and (event.payload is None or not self.has_text)
+
+    @cached_property
     def first(self) -> int:
         """The seq at which the turn is shown: of its text as it was edited last, else of its first call."""
         return self.texts[-1] if self.texts else min(self.calls)
 
-    @property
+    @cached_property
     def whole(self) -> bool:
         """Whether all of it is in the tail: then it is shown as the state holds it, else as the log does."""
         said = self.messages[0]
@@ -173,7 +188,7 @@ class _Turn:
         wanted = {call["id"] for call in said.tool_calls}
         answered = {self.calls[seq] for seq in self.results.values() if seq in self.calls}
         shown = {answer.tool_call_id for answer in self.messages[1:] if isinstance(answer, ToolMessage)}
-        return wanted == answered == shown and bool(self.texts or not said.text.strip())
+        return wanted == answered == shown and bool(self.texts or not self.has_text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,12 +211,11 @@ def to_langchain(context: Context, messages: Sequence[BaseMessage]) -> Rendered:
         messages: the state's.
     """
     events = [part.event for part in context.parts if part.event is not None]
-    start = _start(messages, {name for event in events if (name := _name_of(event)) is not None})
-    turns = _turns(messages[start:])
+    start, turns = _turns(messages, {name for event in events if (name := _name_of(event)) is not None})
     of_seq: dict[int, _Turn] = {}
     for event in events:
         if not event.erased and (turn := turns.get(_name_of(event) or "")) is not None:
-            _note_seq(turn, event)
+            turn.note(event)
             of_seq[event.seq] = turn
     shown: list[BaseMessage] = []
     for slot in _slots(context.parts, of_seq):
@@ -214,17 +228,30 @@ def to_langchain(context: Context, messages: Sequence[BaseMessage]) -> Rendered:
     return Rendered(messages=shown, before_tail=list(messages[:cut]))
 
 
-def _start(messages: Sequence[BaseMessage], wanted: AbstractSet[str]) -> int:
-    """Return the index of the first message that a tail may show: the cost of a turn follows its context, not the
-    state. The tail is of the newest: behind a page of others nothing is looked for, and is shown as the log has it.
+def _turns(messages: Sequence[BaseMessage], wanted: AbstractSet[str]) -> tuple[int, dict[str, _Turn]]:
+    """Return the index of the first message that a tail may show, and the turns from there on: by the id of their
+    message, and by the ids of its calls.
+
+    The cost of a turn follows its context, not the state. The tail is of the newest: behind a page of others nothing is
+    looked for, and is shown as the log has it.
     """
     start, missed = len(messages), 0
+    names: list[list[str]] = []  # of the messages looked at, the newest first
     for index in range(len(messages) - 1, -1, -1):
-        if not wanted.isdisjoint(_names(messages[index])):
+        names.append(_names(messages[index]))
+        if not wanted.isdisjoint(names[-1]):
             start, missed = index, 0
         elif (missed := missed + 1) > RECORD_PAGE_EVENTS:
             break
-    return start
+    turns: dict[str, _Turn] = {}
+    for index in range(start, len(messages)):
+        said, own = messages[index], names[len(messages) - 1 - index]
+        if isinstance(said, ToolMessage):
+            if (asked := turns.get(own[0])) is not None:
+                asked.messages.append(said)
+        else:
+            turns |= dict.fromkeys(own, _Turn(said))
+    return start, turns
 
 
 def _names(said: BaseMessage) -> list[str]:
@@ -233,18 +260,6 @@ def _names(said: BaseMessage) -> list[str]:
         return [_call_name(said.tool_call_id)]
     calls = said.tool_calls if isinstance(said, AIMessage) else []
     return [said.id or "", *(_call_name(call["id"] or "") for call in calls)]
-
-
-def _turns(messages: Sequence[BaseMessage]) -> dict[str, _Turn]:
-    """Return the turns of a state: by the id of their message, and by the ids of its calls."""
-    turns: dict[str, _Turn] = {}
-    for said in messages:
-        if isinstance(said, ToolMessage):
-            if (asked := turns.get(_call_name(said.tool_call_id))) is not None:
-                asked.messages.append(said)
-            continue
-        turns |= dict.fromkeys(_names(said), _Turn([said]))
-    return turns
 
 
 def _call_name(call_id: str) -> str:
@@ -256,20 +271,6 @@ def _name_of(event: SourceEvent) -> str | None:
     if event.kind in (EventKind.TOOL_CALL, EventKind.TOOL_RESULT):
         return None if event.late else _call_name(event.call_id or "")
     return event.message_id
-
-
-def _note_seq(turn: _Turn, event: SourceEvent) -> None:
-    if event.kind is EventKind.TOOL_CALL:
-        turn.calls[event.seq] = (event.call_id or "").partition("#")[0]
-    elif event.kind is EventKind.TOOL_RESULT:
-        turn.results[event.seq] = event.call_seq or 0
-    elif event.kind is EventKind.MESSAGE and _speaks_for(event, turn):
-        turn.texts.append(event.seq)
-
-
-def _speaks_for(event: SourceEvent, turn: _Turn) -> bool:
-    """Tell whether an event stands for its message: its text, or what it shows where it has none."""
-    return event.payload is None or not turn.messages[0].text.strip()
 
 
 def _slots(parts: Sequence[ContextPart], of_seq: Mapping[int, _Turn]) -> list[_Turn | list[ContextPart]]:
@@ -301,4 +302,4 @@ def _slots(parts: Sequence[ContextPart], of_seq: Mapping[int, _Turn]) -> list[_T
 
 def _is_old_text(event: SourceEvent, turn: _Turn) -> bool:
     """Tell whether an event is what a message said before it was edited: the log says it still."""
-    return event.kind is EventKind.MESSAGE and _speaks_for(event, turn) and event.seq != turn.texts[-1]
+    return turn.speaks(event) and event.seq != turn.texts[-1]

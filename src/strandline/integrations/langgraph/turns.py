@@ -35,7 +35,7 @@ from strandline.integrations.langgraph.marks import recorded_elsewhere
 from strandline.integrations.langgraph.messages import KEY_PREFIX, Rendered, events_of, to_langchain
 from strandline.integrations.langgraph.place import Home, Place, StateBasis
 from strandline.integrations.langgraph.sizes import Sizes
-from strandline.limits import EVENTS_PAGE_MAX, RECORD_ATTEMPTS_MAX, THREADS_KNOWN_MAX
+from strandline.limits import CONTEXTS_KEPT_MAX, EVENTS_PAGE_MAX, RECORD_ATTEMPTS_MAX, THREADS_KNOWN_MAX
 from strandline.summarizers import as_summarizer
 
 STRICT: Final = "strict"
@@ -96,6 +96,7 @@ class Turns:
         self._told = told
         self._restore = restore
         self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
+        self._memories: OrderedDict[tuple[str, str, int], AgentMemory] = OrderedDict()
         self._lock = threading.Lock()
 
     def begin(
@@ -125,7 +126,7 @@ class Turns:
         if known is None:
             self._resume(workflow, place, messages, basis)
         first = _index_behind(messages, known)
-        memory = self._memory(workflow, self._sizes.budget_for(window))
+        memory = self._kept_memory(workflow, self._sizes.budget_for(window))
         elsewhere = recorded_elsewhere(workflow, messages[first:])
         events = events_of(messages, agent=self.home.agent, first=first, elsewhere=elsewhere)
         _record(memory, events)
@@ -156,6 +157,18 @@ class Turns:
             revision=context.revision,
             recorded=recorded,
         )
+
+    def _kept_memory(self, workflow: Workflow, budget: int) -> AgentMemory:
+        """Return the memory of a thread: that of its turn before, which need not read again what it showed then."""
+        key = (workflow.name, workflow.view_name, budget)
+        with self._lock:
+            memory = self._memories.get(key)
+            if memory is None:
+                memory = self._memories[key] = self._memory(workflow, budget)
+            self._memories.move_to_end(key)
+            if len(self._memories) > CONTEXTS_KEPT_MAX:
+                self._memories.popitem(last=False)
+        return memory
 
     def _memory(
         self, workflow: Workflow, budget: int, *, compact_at: int | None = None, compact_to: int | None = None
