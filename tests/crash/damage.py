@@ -290,7 +290,7 @@ def rows_in(path: Path) -> dict[str, list[str]] | None:
                 table: sorted(map(repr, connection.execute(f"SELECT * FROM {table}")))
                 for table in tables_of(connection)
             }
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):  # what SQLite complains of may quote what is damaged
         return None
 
 

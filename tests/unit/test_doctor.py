@@ -24,6 +24,7 @@ from strandline.stores.sqlite import diagnosis, place
 from strandline.stores.sqlite.diagnosis import _library
 from strandline.stores.sqlite.place import _file_system, in_bytes, mount_of
 from strandline.testing import VirtualClock
+from tests.unit.test_sqlite_store import break_the_name_of_a_table
 
 OK, WARN, FAIL = CheckStatus.OK, CheckStatus.WARN, CheckStatus.FAIL
 
@@ -175,6 +176,14 @@ def test_a_large_store_is_read_through_on_request_only(store: Path, monkeypatch:
 
 
 # ---------------------------------------------------------------------------------------------- schema, work, clock
+
+
+def test_a_schema_whose_names_are_damaged_is_told(store: Path) -> None:
+    """I4: what SQLite complains of can't be decoded then."""
+    break_the_name_of_a_table(store)
+    read = look(store)["read"]
+    assert (read.status, read.trouble) == (FAIL, Trouble.CORRUPT)
+    assert "malformed database schema" in read.value
 
 
 def test_a_newer_schema_is_refused_and_an_older_one_announced(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

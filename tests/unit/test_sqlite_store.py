@@ -255,3 +255,34 @@ def test_a_store_that_another_process_holds_says_how_long_it_waited_and_who_to_l
     for said in ("30 s (STORE_BUSY_TIMEOUT_S)", f"`fuser '{path}'`", f"`strandline doctor --store '{path}'`"):
         assert said in hint
     assert "df" not in hint
+
+
+def break_the_name_of_a_table(path: Path) -> None:
+    """Damage an entry of the schema, so that what SQLite complains of quotes bytes that are no UTF-8."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    whole = path.read_bytes()
+    at = whole.index(b"tableeventevent")
+    damaged = whole[:at] + whole[at:].replace(b"tableevent", b"table\xcbvent", 1).replace(b"CREATE", b"CRXATE", 1)
+    path.write_bytes(damaged)
+
+
+def test_a_complaint_that_can_not_be_decoded_is_damage_with_its_place(tmp_path: Path) -> None:
+    """I4: the driver raises something else than SQLite's errors then."""
+    path = _filled(tmp_path / "s.db")
+    break_the_name_of_a_table(path)
+    with pytest.raises(UnicodeDecodeError), closing(sqlite3.connect(path)) as connection:
+        connection.execute("SELECT * FROM event")
+    with pytest.raises(strandline.CorruptRecordError, match=r"malformed database schema \(\\xcbvent\)") as told:
+        strandline.open(path)
+    assert told.value.place == str(path)
+
+
+def test_so_is_one_that_comes_while_the_store_is_open(tmp_path: Path) -> None:
+    path = _filled(tmp_path / "s.db")
+    with strandline.open(path) as db:
+        break_the_name_of_a_table(path)
+        wf = db.tenant("acme").workflow("w")
+        for verb in (wf.context, wf.verify):  # each by a connection that reads the schema now
+            with pytest.raises(strandline.CorruptRecordError, match="malformed database schema"):
+                verb()

@@ -28,6 +28,7 @@ from strandline.stores.migrate import read_migrations
 from strandline.stores.sql.diagnosis import check_meta, check_schema, check_work
 from strandline.stores.sqlite.place import in_bytes, look_at_files, look_at_place, size_of
 from strandline.stores.sqlite.raw import Connection, read_pieces
+from strandline.stores.sqlite.session import SQLITE_RAISES, map_error
 from strandline.stores.sqlite.store import APPLICATION_ID
 
 SQLITE_MIN: Final = (3, 39, 0)
@@ -146,8 +147,8 @@ def _opened(path: Path, now_us: int, *, deep: bool, immutable: bool) -> Iterator
             yield failed("lock", str(error), advice, Trouble.UNAVAILABLE)
         else:
             yield failed("read", str(error), "See permissions and file system.", Trouble.UNAVAILABLE)
-    except sqlite3.DatabaseError as error:
-        yield failed("read", f"SQLite says: {error}", _BACKUP, Trouble.CORRUPT)
+    except SQLITE_RAISES as error:
+        yield failed("read", str(map_error(error, str(path))), _BACKUP, Trouble.CORRUPT)
 
 
 def _tables(connection: sqlite3.Connection, path: Path, now_us: int, *, deep: bool) -> Iterator[Check]:

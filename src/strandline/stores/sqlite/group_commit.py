@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from strandline.errors import OutcomeUnknownError, StoreUnavailableError
 from strandline.limits import GROUP_COMMIT_AGE_S, GROUP_COMMIT_WRITES_MAX, STORE_BUSY_TIMEOUT_S, STORE_TURN_CHECK_S
 from strandline.ports import Clock
-from strandline.stores.sqlite.session import locked_hint
+from strandline.stores.sqlite.session import SQLITE_RAISES, locked_hint
 
 
 class _Turn:
@@ -206,7 +206,7 @@ class GroupCommit:
         except BaseException as error:
             if group is not None:
                 group.error = error
-            if not isinstance(error, sqlite3.Error):
+            if not isinstance(error, SQLITE_RAISES):
                 raise
         finally:
             if connection is not None and connection.in_transaction:

@@ -20,8 +20,14 @@ _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
-def map_error(error: sqlite3.Error, path: str) -> StrandlineError:
+SQLITE_RAISES = (sqlite3.Error, UnicodeDecodeError)  # the driver can't decode a message that quotes damaged text
+
+
+def map_error(error: sqlite3.Error | UnicodeDecodeError, path: str) -> StrandlineError:
     """Return our error for one of SQLite's; the original becomes its cause."""
+    if isinstance(error, UnicodeDecodeError):
+        said = error.object.decode(errors="backslashreplace")
+        return CorruptRecordError(f"SQLite says: {said}", place=path)
     code = getattr(error, "sqlite_errorcode", None)
     primary = code & 0xFF if code is not None else None
     if primary in _CORRUPT or (primary is None and any(mark in str(error) for mark in _DAMAGED)):
@@ -78,7 +84,7 @@ class SqliteSession:
             raise StoreUnavailableError(f"{self._path}: the transaction is over")
         try:
             yield
-        except sqlite3.Error as error:
+        except SQLITE_RAISES as error:
             raise map_error(error, self._path) from error
 
     def _execute(self, query: str, parameters: dict[str, object]) -> sqlite3.Cursor:
@@ -87,7 +93,7 @@ class SqliteSession:
         parameters["tenant_id"], parameters["workflow_id"] = self.ids
         try:
             return self._connection.execute(QUERIES[query].text, parameters)
-        except sqlite3.Error as error:
+        except SQLITE_RAISES as error:
             raise map_error(error, self._path) from error
 
     def relative(self, workflow: str, *, locked: bool = False) -> SqliteSession:  # who writes holds the whole file
@@ -101,7 +107,7 @@ class SqliteSession:
         cursor = self._execute(query, parameters)
         try:
             return cursor.fetchall()
-        except sqlite3.Error as error:
+        except SQLITE_RAISES as error:
             raise map_error(error, self._path) from error
 
     def stream(self, query: str, **parameters: object) -> Iterator[Row]:

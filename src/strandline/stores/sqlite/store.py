@@ -30,7 +30,7 @@ from strandline.stores.sql.transfer import COPY_MARK, DIGEST_KEY, refuse_unfinis
 from strandline.stores.sqlite.group_commit import GroupCommit
 from strandline.stores.sqlite.raw import Connection, close
 from strandline.stores.sqlite.scrub import scrub
-from strandline.stores.sqlite.session import QUERIES, SqliteSession, map_error
+from strandline.stores.sqlite.session import QUERIES, SQLITE_RAISES, SqliteSession, map_error
 
 APPLICATION_ID = 0x5374726E  # "Strn" in the file's header
 _INHERITED: list[object] = []  # connections of a parent process: SQLite forbids a child to use them, or to close them
@@ -71,7 +71,7 @@ class SqliteStore:
         self._closed = False
         try:
             self.digest_key = self._prepare(entropy, unfinished=unfinished)
-        except sqlite3.Error as error:
+        except SQLITE_RAISES as error:
             self.close()
             raise map_error(error, path) from error
         except BaseException:
@@ -198,7 +198,7 @@ class SqliteStore:
                     yield SqlTransaction(session, scope)
                 finally:
                     session.end()
-        except sqlite3.Error as error:
+        except SQLITE_RAISES as error:
             raise map_error(error, self._path) from error
         self._remember(scope, ids)
 
@@ -213,7 +213,7 @@ class SqliteStore:
     def _mapped(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except SQLITE_RAISES as error:
             raise map_error(error, self._path) from error
 
     def _find(self, connection: sqlite3.Connection, scope: Scope) -> tuple[int, int]:

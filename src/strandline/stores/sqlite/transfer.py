@@ -14,7 +14,7 @@ from typing import Final
 from strandline.errors import InvalidInputError, StoreUnavailableError
 from strandline.limits import BACKUP_STEP_PAGES, COPY_FETCH_ROWS
 from strandline.stores.sql.session import Row
-from strandline.stores.sqlite.session import map_error
+from strandline.stores.sqlite.session import SQLITE_RAISES, map_error
 from strandline.stores.sqlite.store import SqliteStore
 
 _UNFINISHED: Final = ".unfinished"
@@ -104,7 +104,7 @@ class _Target(_Rows):
 def _mapped(place: str) -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as error:
+    except SQLITE_RAISES as error:
         raise map_error(error, place) from error
 
 
