@@ -929,9 +929,9 @@ def test_a_claim_in_the_seam_of_two_windows_is_found():
 def test_a_hostile_draft_costs_linear_time(text):
     facts = [ISSUE, FREEZE, REVOKED, UNKNOWN, approval("release-42", "dana")]
     events = [event(1, "release-42 is approved? " * 40_000)]
-    started = time.perf_counter()
+    started = time.process_time()
     judge(text, facts=facts, events=events)
-    assert time.perf_counter() - started < 20  # seconds; a quadratic pass takes many minutes
+    assert time.process_time() - started < 20  # seconds of the processor; a quadratic pass takes many minutes
 
 
 VOCABULARY = (

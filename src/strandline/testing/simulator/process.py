@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from strandline import Strandline, Workflow
+from strandline import KeptContext, Strandline, Workflow
 from strandline.engine.flow import Sleep, Summarize, Verb, drive, summarize
 from strandline.errors import TransientSummarizerError
 from strandline.limits import LEASE_TTL_S
@@ -57,6 +57,7 @@ class Memory:
     basis: dict[str, Basis] = field(default_factory=dict)
     revision: dict[str, int] = field(default_factory=dict)
     permit: dict[str, str] = field(default_factory=dict)
+    kept: dict[tuple[str, str], KeptContext] = field(default_factory=dict)  # by place and view
 
 
 class Process:
