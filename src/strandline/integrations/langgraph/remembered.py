@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, takewhile
+from itertools import chain, repeat, takewhile
 from operator import attrgetter
 from typing import Final, TypeGuard
 
@@ -30,7 +30,8 @@ _SHAPES_MAX: Final = 256  # classes of messages, by which of their fields are se
 _FIELDS: Final = attrgetter("__dict__")
 _EXTRA: Final = attrgetter("__pydantic_extra__")
 _NONE: Final[dict[str, object]] = {}  # instead of each empty one that is held: it is never changed, nor handed out
-_SET: Final = object.__setattr__  # as pydantic makes a model that it does not validate
+_NEW: Final = object.__new__
+_SET: Final = object.__setattr__
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,13 @@ class Shape:
     """What many messages have in common."""
 
     kind: type[BaseMessage]
-    changeable: tuple[str, ...]  # the fields whose values can be changed in place
+    empty: tuple[str, ...]  # the fields that hold an empty dict
+    changeable: tuple[str, ...]  # the other fields whose values can be changed in place
     named: frozenset[str]  # the fields that were set
 
 
 _shape: Final = lru_cache(_SHAPES_MAX)(Shape)
+_NAMED: Final = attrgetter("named")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +90,29 @@ class Run:
         return sum(1 for _ in takewhile(lambda row: _is_same(*row), rows))
 
     def made(self) -> list[BaseMessage]:
-        """Make the messages anew: they share nothing with the held ones that can be changed."""
-        messages = []
-        for shape, held, extra in zip(self.shapes, self.fields, self.extras, strict=True):
-            fields = held.copy()
-            for name in shape.changeable:
-                fields[name] = fresh(held[name])
-            message = shape.kind.__new__(shape.kind)
-            _SET(message, "__dict__", fields)
-            _SET(message, "__pydantic_extra__", fresh(extra))
-            _SET(message, "__pydantic_fields_set__", set(shape.named))
-            _SET(message, "__pydantic_private__", None)
-            messages.append(message)
+        """Make the messages anew: they share nothing with the held ones that can be changed.
+
+        As pydantic makes a model that it does not validate, each of its slots for all messages in turn: thousands are
+        made when a state is read, and a loop in the interpreter would be most of what that takes.
+        """
+        messages: list[BaseMessage] = list(map(_NEW, self.kinds))
+        for name, values in (
+            ("__dict__", map(_fresh_fields, self.shapes, self.fields)),
+            ("__pydantic_extra__", map(fresh, self.extras)),
+            ("__pydantic_fields_set__", map(set, map(_NAMED, self.shapes))),
+            ("__pydantic_private__", repeat(None)),
+        ):
+            deque(map(_SET, messages, repeat(name), values), maxlen=0)
         return messages
+
+
+def _fresh_fields(shape: Shape, held: dict[str, object]) -> dict[str, object]:
+    fields = held.copy()
+    for name in shape.empty:
+        fields[name] = {}
+    for name in shape.changeable:
+        fields[name] = fresh(held[name])
+    return fields
 
 
 def _is_same(item: object, kind: type[BaseMessage], fields: object, extra: object) -> bool:
@@ -138,8 +151,9 @@ class History:
 
 
 def _shape_of(message: BaseMessage, fields: Mapping[str, object]) -> Shape:
-    changeable = tuple(name for name, value in fields.items() if type(value) not in _UNCHANGING)
-    return _shape(type(message), changeable, frozenset(message.model_fields_set))
+    empty = tuple(name for name, value in fields.items() if value is _NONE)
+    changeable = tuple(name for name, value in fields.items() if value is not _NONE and type(value) not in _UNCHANGING)
+    return _shape(type(message), empty, changeable, frozenset(message.model_fields_set))
 
 
 def _held(fields: Mapping[str, object], like: Mapping[str, object]) -> dict[str, object]:
@@ -157,7 +171,7 @@ def fresh(value: object) -> object:
     """Return a value, or make it anew if it can be changed: the two share nothing that can be."""
     if value is _NONE:
         return {}
-    if type(value) in _UNCHANGING:
+    if value is None or type(value) in _UNCHANGING:
         return value
     if type(value) is dict:
         return {name: fresh(one) for name, one in value.items()}
