@@ -123,6 +123,18 @@ def test_a_summary_that_fails_ends_no_turn(workflow: strandline.Workflow, summar
     assert "line 40 " in str(memory.context().messages("openai"))
 
 
+def test_the_log_says_of_which_workflow_it_speaks(
+    workflow: strandline.Workflow, caplog: pytest.LogCaptureFixture
+) -> None:
+    """C28: and nothing of what stands in it."""
+    memory = AgentMemory(workflow, budget=4_000, compact_at=1_000, summarizer=fails(ValueError("429 for line 40")))
+    memory.record(history(40))
+    memory.compact_if_due()
+    (said,) = [record.message for record in caplog.records]
+    assert f"in workflow {workflow.name!r}, view 'main': " in said
+    assert "line 40" not in said
+
+
 def test_who_is_told_ends_no_turn_either(workflow: strandline.Workflow, caplog: pytest.LogCaptureFixture) -> None:
     def told(what: str, how: object) -> None:
         raise RuntimeError("the pager is away")

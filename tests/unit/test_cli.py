@@ -331,6 +331,22 @@ def test_compact_and_context_name_the_case_that_recover_opened(
     assert "stands under the open case" in run("context").stderr + run("context").stdout
 
 
+def test_cases_of_a_tenant_of_several_workflows_are_listed_together(
+    answer: Any, run: Run, open_question: dict[str, Any], tmp_path: Path
+) -> None:
+    """C21: who is woken at night need not know in which of them it is."""
+    answer("append", "--workflow", "another", "--kind", "note", "--text", "nothing to ask")
+    (case,) = answer("cases")["cases"]
+    assert (case["workflow"], case["case_id"]) == ("api-tests", open_question["case_id"])
+    shown = run("cases")
+    assert re.search(r"^workflow +case +what", shown.stdout, re.MULTILINE)
+    assert f"api-tests  {case['case_id']}" in shown.stdout
+    hint = re.search("Answer one: `strandline (.*?)`", shown.stderr)
+    assert hint
+    assert "--workflow WORKFLOW" in hint[1]
+    assert answer("cases", "--workflow", "another")["cases"] == []
+
+
 def test_cases_lists_and_reconcile_answers(answer: Any, run: Run, open_question: dict[str, Any]) -> None:
     case_id, ref = open_question["case_id"], open_question["missing_ref"]
     (case,) = answer("cases")["cases"]
@@ -1103,7 +1119,7 @@ def test_revert_goes_back_and_says_so(answer: Any, run: Run, compacted: dict[str
     run("append", "--text", "Then all of it was looked at again. " * 200)
     answer("compact", "--budget", 3000)
     case = answer("report-regression", 2, "--by", "ada", "--why", "it lost the budget")["case"]
-    assert case == answer("cases")["cases"][0]
+    assert {"workflow": "api-tests", **case} == answer("cases")["cases"][0]
     assert case["summary_active"]
     done = answer("revert", 1, "--by", "ada", "--why", "it lost the budget")
     assert (done["generation"], done["to_generation"], done["left"]) == (3, 1, [2])

@@ -241,6 +241,24 @@ def test_a_late_attempt_is_refused(db, wf, same_job):
     assert wf.verify().ok
 
 
+def test_an_attempt_that_was_overtaken_behind_its_last_read_stores_nothing(db, wf, monkeypatch):
+    """I6: its draft was judged, and its fence is looked at again where it is stored."""
+    store, seen = compact.store_validated, []
+
+    def overtaken(*arguments):
+        monkeypatch.setattr(compact, "store_validated", store)
+        seen.append(wf.compact(400, quiet))
+        seen.append(seen_of(wf))
+        return store(*arguments)
+
+    monkeypatch.setattr(compact, "store_validated", overtaken)
+    outcome = wf.compact(400, ScriptedSummarizer(["The late one."]))
+    assert (seen[0].outcome, seen[0].generation) == ("activated", 2)
+    assert (outcome.outcome, outcome.generation) == ("conflict", 2)
+    assert seen_of(wf) == seen[1]
+    assert wf.verify().problems == ()
+
+
 @pytest.mark.parametrize("step", ["In bucket-dead99.", "", TRANSIENT], ids=["semantic", "malformed", "transient"])
 def test_a_late_failure_changes_nothing_of_what_another_attempt_stored(db, wf, step):
     """I6: attempts of one job: the fenced one fails after the other activated, and the candidate stays active."""

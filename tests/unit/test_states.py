@@ -382,6 +382,14 @@ class TestWhatIsDeleted:
                 delete()
         assert len(list(states.list())) == 2
 
+    def test_what_holds_no_states_is_not_made_by_deleting_or_copying_them(self, db, states):
+        """A thread whose name is misspelt leaves no workflow behind."""
+        tenant = db.tenant("acme")
+        before = tenant.workflows()
+        misspelt = tenant.workflow("misspelt").states
+        assert (misspelt.delete(), misspelt.prune(), misspelt.copy_to("another-target")) == (0, 0, 0)
+        assert tenant.workflows() == before
+
     def test_a_copy(self, db, states):
         chain(states, 40)
         states.write("s39", [write("t", 0, "pending")])

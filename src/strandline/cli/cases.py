@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -43,27 +44,54 @@ _HEAD: Final = ("case", "what", "state", "generation", _TIME, "about")
 
 
 def cases(target: Target, include_answered: All = False) -> Answer:
-    """Print the open cases, the oldest first; --json has all of each.
+    """Print the open cases, the oldest first; of a tenant of several workflows, those of all. --json has all of each.
 
     None is no failure: the exit code is 0, and `cases` of --json is empty.
     """
-    with target.open() as workflow:
-        found = workflow.cases(include_answered)
-        asked = {case.case_id: _asked(workflow, case) for case in found}
-    opened = sum(case.state == "open" for case in found)
-    rows = [(c.case_id, c.kind, _state(c), c.generation, when(c.opened_us), _about(c, asked[c.case_id])) for c in found]
+    found = [one for workflow in target.each() for one in _found(workflow, include_answered)]
+    found.sort(key=lambda one: (one.case.state != "open", one.case.opened_us if one.case.state == "open" else 0))
+    opened = [one for one in found if one.case.state == "open"]
+    several = target.workflow is None
+    rows = [((one.workflow,) if several else ()) + one.row for one in found]
+    answered = f", {len(found) - len(opened):,} answered" if include_answered else ""
     return Answer(
-        value={"cases": [{**pick(case, CASE_FIELDS), **asked[case.case_id]} for case in found]},
-        heading=count(opened, "open case") + (f", {len(found) - opened:,} answered" if include_answered else ""),
-        text=fitted(_HEAD, rows, cut={"about": 10, "what": 18, "state": 25}, spare=["generation", _TIME]),
-        hint=_how_to_answer(target, found) if opened else "",
+        value={
+            "cases": [{"workflow": one.workflow, **pick(one.case, CASE_FIELDS), **one.asked} for one in found],
+        },
+        heading=count(len(opened), "open case") + answered,
+        text=fitted(
+            (("workflow",) if several else ()) + _HEAD,
+            rows,
+            cut={"about": 10, "what": 18, "state": 25},
+            spare=["generation", _TIME],
+        ),
+        hint=_how_to_answer(target, [one.case for one in opened], several) if opened else "",
     )
 
 
-def _how_to_answer(target: Target, found: Sequence[Case]) -> str:
-    kinds = dict.fromkeys(case.kind for case in found if case.state == "open")
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A case, where it is, and what its effect was asked for."""
+
+    workflow: str
+    case: Case
+    asked: dict[str, object]
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        case = self.case
+        return case.case_id, case.kind, _state(case), case.generation, when(case.opened_us), _about(case, self.asked)
+
+
+def _found(workflow: Workflow, include_answered: bool) -> list[_Found]:
+    return [_Found(workflow.name, case, _asked(workflow, case)) for case in workflow.cases(include_answered)]
+
+
+def _how_to_answer(target: Target, opened: Sequence[Case], several: bool) -> str:
+    kinds = dict.fromkeys(case.kind for case in opened)
     fitting = "; ".join(f"for {kind}: {typed(kind)}" for kind in kinds)
-    return f"Answer one: `{target.command('reconcile CASE ANSWER --by WHO --why TEXT')}`. The ANSWER {fitting}."
+    words = "reconcile CASE ANSWER --by WHO --why TEXT" + (" --workflow WORKFLOW" if several else "")
+    return f"Answer one: `{target.command(words)}`. The ANSWER {fitting}."
 
 
 def _state(case: Case) -> str:

@@ -152,6 +152,20 @@ class Target:
                 self._complete(error)
                 raise
 
+    def each(self) -> Iterator[Workflow]:
+        """Yield each workflow of the tenant, while the store is open; of several only through `main`, and if none is
+        named.
+        """
+        if self.workflow is None and self.view == DEFAULT_VIEW:
+            with self.open_store() as db:
+                tenant = db.tenant(self.tenant)
+                held = tenant.workflows()
+                if len(held) > 1:
+                    yield from map(tenant.workflow, held)
+                    return
+        with self.open() as workflow:
+            yield workflow
+
     def command(self, words: str) -> str:
         """Return a command line on this same workflow, as it can be typed."""
         given = {"store": self.shown, "tenant": self.tenant, "workflow": self.workflow, "view": self.view}

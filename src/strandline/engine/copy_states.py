@@ -34,6 +34,9 @@ def copy_states(env: Environment, name: str) -> int:
     if check_workflow(name) == env.scope.workflow:
         raise InvalidInputError(f"{name!r} is where the states are; nothing was written")
     target = replace(env, scope=replace(env.scope, workflow=name))
+    with env.read() as source:
+        if not source.log.head().states:
+            return 0  # a name that was misspelt makes no workflow
     with env.read() as source, target.write(joins=False) as tx:
         check_lines_whole(source)
         check_states_whole(source)

@@ -60,10 +60,10 @@ def _is_saved(row: StateRow, through: int | None) -> bool:
 
 
 def _delete(env: Environment, chosen: Chosen) -> int:
+    with env.read() as tx:
+        if not tx.log.head().states:
+            return 0  # a name that was misspelt makes no workflow
     with env.write(joins=False) as tx:
-        head = tx.log.head()
-        if not head.states:
-            return 0
         check_lines_whole(tx)
         check_states_whole(tx)
         lines = {line.number: line for line in tx.states.lines()}

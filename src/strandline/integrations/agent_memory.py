@@ -92,7 +92,7 @@ class AgentMemory:
         self._summarizer = summarizer
         self._deadline_s = deadline_s
         self._background = background
-        self._told = told or _say
+        self._told = told or self._say
 
     def record(self, events: Sequence[NewEvent], *, expected_revision: int | None = None) -> Recorded:
         """Append those of a history's events that the log lacks, in order, all or none (I2, I3).
@@ -168,6 +168,14 @@ class AgentMemory:
         except Exception:  # noqa: BLE001 - as above
             _log.exception("%s, and who was to be told of it raised this", what)
 
+    def _say(self, what: str, how: CompactionOutcome | Exception) -> None:
+        """Log it; names, ids and classes only, never what an event holds (C28)."""
+        told = f"{what} in workflow {self.workflow.name!r}, view {self.workflow.view_name!r}"
+        if isinstance(how, Exception):
+            _log.warning("%s: %s; the agent goes on with the prior summary and a longer tail", told, type(how).__name__)
+        else:
+            _log.warning("%s: %s (generation %d)", told, how.outcome.value, how.generation)
+
     def _room(self, unseen: int | None) -> tuple[int, Shares | None]:
         """Return what a compaction comes down to, and its shares: what the model was not shown yet stays verbatim, the
         newest event always, those before it within a share of the budget.
@@ -216,11 +224,3 @@ def check_tokens(name: str, tokens: object) -> None:
     """
     if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < CONTEXT_BUDGET_TOKENS_MIN:
         raise InvalidInputError(f"{name} is a number of tokens from {CONTEXT_BUDGET_TOKENS_MIN}, not {tokens!r}")
-
-
-def _say(what: str, how: CompactionOutcome | Exception) -> None:
-    """Log it; ids and classes only, never what an event holds (C28)."""
-    if isinstance(how, Exception):
-        _log.warning("%s: %s; the agent goes on with the prior summary and a longer tail", what, type(how).__name__)
-    else:
-        _log.warning("%s: %s (view %s, generation %d)", what, how.outcome.value, how.view, how.generation)
