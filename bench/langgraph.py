@@ -1,6 +1,6 @@
 """Measure LangGraph's checkpoints here beside the stock savers, in one run: bytes, turns, reads.
 
-    python -m bench.langgraph [--turns 2000] [--graph-turns 500] [--page-only]
+    python -m bench.langgraph [--turns 2000] [--graph-turns 500] [--pairs 60] [--page-only]
 
 Competitors take turns in blocks of a twentieth of the run, and ratios are taken block by block: what disturbs one,
 disturbs all. Written to docs/results/langgraph.json and langgraph.md.
@@ -16,7 +16,6 @@ import random
 import sqlite3
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -37,6 +36,7 @@ from langgraph.graph.message import _messages_delta_reducer
 from typing_extensions import TypedDict
 
 import strandline
+from bench.langgraph_gate import measure_gate, timed
 from bench.langgraph_page import write_page
 from strandline.integrations.langgraph import StrandlineSaver
 from tools.servers import start_postgres
@@ -70,12 +70,6 @@ class Competitor:
     empty: int = 0
     blocks: list[tuple[float, float]] = field(default_factory=list)  # elapsed and processor time of each
     reads: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-
-
-def timed(work: Callable[[], object]) -> tuple[float, float]:
-    wall, cpu = time.perf_counter(), time.process_time()
-    work()
-    return time.perf_counter() - wall, time.process_time() - cpu
 
 
 def by_hand(saver: BaseCheckpointSaver[Any], said: Iterator[str]) -> Callable[[], None]:
@@ -205,7 +199,7 @@ def figures(all_of_them: list[Competitor], turns: int, payload: int) -> list[dic
     return found
 
 
-def measure(turns: int, graph_turns: int, keep: Callable[[dict[str, Any]], object]) -> None:
+def measure(turns: int, graph_turns: int, pairs: int, keep: Callable[[dict[str, Any]], object]) -> None:
     """Measure, and keep what there is after each part."""
     names = (
         "Strandline, SQLite",
@@ -230,6 +224,10 @@ def measure(turns: int, graph_turns: int, keep: Callable[[dict[str, Any]], objec
         "versions": {name: version(name) for name in packages},
         "parts": parts,
     }
+    if pairs:
+        print(f"gate: {pairs} pairs of turns, with the middleware and without", flush=True)
+        parts["gate"] = measure_gate(pairs)
+        keep({**found, "load": [*load, round(os.getloadavg()[0], 1)]})
     for part, turns_of, count, messages in (
         ("put", dict.fromkeys(names, by_hand), turns, turns),
         ("graph", graphs, graph_turns, 2 * graph_turns),
@@ -248,11 +246,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=2_000, help="without a graph; 0: none")
     parser.add_argument("--graph-turns", type=int, default=500, help="of a graph; 0: none")
+    parser.add_argument("--pairs", type=int, default=60, help="of turns with the middleware and without; 0: none")
     parser.add_argument("--page-only", action="store_true", help="write the page from langgraph.json, measure nothing")
     asked = parser.parse_args()
     path = RESULTS / "langgraph.json"
     if not asked.page_only:
-        measure(asked.turns, asked.graph_turns, lambda found: path.write_text(json.dumps(found, indent=1)))
+        measure(asked.turns, asked.graph_turns, asked.pairs, lambda found: path.write_text(json.dumps(found, indent=1)))
     write_page(RESULTS)
 
 
