@@ -497,7 +497,7 @@ def test_lineage_lists_every_entry(answer: Any, run: Run, compacted: dict[str, A
 def test_verify_counts_what_it_proved(answer: Any, run: Run, compacted: dict[str, Any]) -> None:
     run("append", "--workflow", "other", "--text", "hi")
     whole = answer("verify")
-    assert whole == {"ok": True, "workflows": 2, "events": compacted["revision"] + 1, "problems": []}
+    assert whole == {"ok": True, "workflows": 2, "events": compacted["revision"] + 1, "states": 0, "problems": []}
     assert answer("verify", "--workflow", "other")["events"] == 1
 
 
@@ -710,7 +710,7 @@ def test_a_store_that_is_not_there_is_not_made(answer: Any, store: Path, args: t
 
 def test_an_empty_file_is_an_empty_store(answer: Any, run: Run, store: Path) -> None:
     store.touch()
-    assert answer("verify") == {"ok": True, "workflows": 0, "events": 0, "problems": []}
+    assert answer("verify") == {"ok": True, "workflows": 0, "events": 0, "states": 0, "problems": []}
     assert answer("context", "--workflow", "w", code=1)["error"]["message"].endswith("; the store is empty")
 
 

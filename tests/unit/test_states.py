@@ -382,6 +382,13 @@ class TestWhatIsDeleted:
                 delete()
         assert len(list(states.list())) == 2
 
+    def test_a_proof_says_how_many_it_has_read(self, db, states):
+        chain(states, 3)
+        wf = db.tenant("acme").workflow(states._env.scope.workflow)
+        assert wf.verify().states == 3
+        assert states.prune() == 2
+        assert wf.verify().states == 1
+
     def test_what_holds_no_states_is_not_made_by_deleting_or_copying_them(self, db, states):
         """A thread whose name is misspelt leaves no workflow behind."""
         tenant = db.tenant("acme")

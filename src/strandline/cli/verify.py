@@ -52,7 +52,8 @@ def verify(target: Target, witness: WitnessFile = None, key_file: KeyFile = None
         problem = Problem(workflow="", place=error.place, reason=error.reason)
         report = VerifyReport(workflows=0, events=0, problems=(problem,))
     what = f"{count(report.workflows, 'workflow')}, {count(report.events, 'event')}"
-    value = pick(report, "ok workflows events problems")
+    what += f", {count(report.states, 'saved state')}" if report.states else ""
+    value = pick(report, "ok workflows events states problems")
     if report.ok:
         return Answer(value=value, heading=f"ok: {what}")
     first, found = report.problems[0], count(len(report.problems), "problem")

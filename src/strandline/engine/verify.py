@@ -48,7 +48,7 @@ def verify(env: Environment, scopes: list[Scope], progress: Progress | None = No
     workflow, how many of its events were walked.
     """
     problems = [Problem(workflow="", place="store", reason=reason) for reason in env.store.problems()]
-    events = 0
+    events = states = 0
     for scope in scopes:
         here = replace(env, scope=scope)
         check = _WorkflowCheck(here)
@@ -59,17 +59,18 @@ def verify(env: Environment, scopes: list[Scope], progress: Progress | None = No
             check.notes.note(error)
         problems += check.notes.problems
         events += check.events
+        states += check.states
     once = tuple(dict.fromkeys(problems))  # a segment that several summaries share is damaged once
     for room, found in Counter(room_of(problem.place) for problem in once).items():
         env.emit("incident", IncidentTold(operation="verify", place=room, problems=found))
     workflows = sum(scope.workflow != TENANT_RULES for scope in scopes)
-    return VerifyReport(workflows=workflows, events=events, problems=once[:VERIFY_PROBLEMS_MAX])
+    return VerifyReport(workflows=workflows, events=events, states=states, problems=once[:VERIFY_PROBLEMS_MAX])
 
 
 def told_narrowly(report: VerifyReport) -> VerifyReport:
     """Return a report as a narrow view may know it: whether all is whole, and not what is wrong with what (I21)."""
     said = {Problem(workflow=found.workflow, place="", reason=_TOLD): None for found in report.problems}
-    return replace(report, problems=tuple(said))
+    return replace(report, states=0, problems=tuple(said))
 
 
 _TOLD: Final = "it is damaged; `verify` through the view `main` says where"
@@ -81,6 +82,7 @@ class _WorkflowCheck:
         self.notes = self._notes = Notes(env.scope)
         self._say = self.notes.say
         self._fold = LogFold(whole=False)
+        self.states = 0
         self._activated: list[str] = []  # by the lineage: the ids of the summaries that became active, in order
         self._checkpointed: dict[int, bytes | None] = {}  # by the lineage: lineage_seq -> digest
 
@@ -106,7 +108,7 @@ class _WorkflowCheck:
             lambda tx: check_effects(self._env, tx, self._notes),
             lambda tx: check_due(tx, self._notes),
             check_readers_whole,
-            lambda tx: check_states(self._env, tx, self._notes),
+            self._states,
             self._search,
         )
         for check in checks:
@@ -154,6 +156,9 @@ class _WorkflowCheck:
                 self._say(f"view {view.name!r}", "the pointer is not where the lineage says")
             elif view.generation and summaries[view.name, view.generation] != view.summary_no:
                 self._say(f"view {view.name!r}", "its summary is not the one that the lineage names")
+
+    def _states(self, tx: Transaction) -> None:
+        self.states = check_states(self._env, tx, self._notes)
 
     def _erasures(self, tx: Transaction) -> None:
         """Every event without a body is one that the lineage says was erased (I1)."""

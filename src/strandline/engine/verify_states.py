@@ -11,15 +11,21 @@ from strandline.model.state import StateLine, StateRow, StateStatus
 from strandline.ports import Transaction
 
 
-def check_states(env: Environment, tx: Transaction, notes: Notes) -> None:
-    """Every line, state and node is there and what was written; positions have no gap; each value can be read."""
+def check_states(env: Environment, tx: Transaction, notes: Notes) -> int:
+    """Every line, state and node is there and what was written; positions have no gap; each value can be read.
+
+    Returns how many states are there.
+    """
     check_lines_whole(tx)
     check_states_whole(tx)
     levels = _check_nodes(env, tx, notes)
     rows = _Rows(tx.states.lines(), levels, notes)
+    found = 0
     for row in tx.states.all():
         rows.check(row)
+        found += row.status is StateStatus.SAVED
     rows.end(tx.log.head().state_positions)
+    return found
 
 
 def _check_nodes(env: Environment, tx: Transaction, notes: Notes) -> dict[int, int]:

@@ -188,6 +188,7 @@ class VerifyReport:
     workflows: int
     events: int
     problems: tuple[Problem, ...]
+    states: int = 0  # that are saved; what was deleted or erased is none
 
     @property
     def ok(self) -> bool:
