@@ -165,6 +165,7 @@ EVENTS_PAGE_MAX: Final = 10_000
 SESSION_PAGE_EVENTS: Final = 128  # of a session that are read at once, from its end backwards
 SESSION_ROUNDS_MAX: Final = 16  # how often a session's write is made anew because somebody appended meanwhile
 RECORD_ATTEMPTS_MAX: Final = 4  # of agents that record the state which they share, at the same time
+KEPT_CONTEXT_BYTES_MAX: Final = 4 * 1024 * 1024  # of bodies that were read for a context that a process keeps
 CONTEXTS_KEPT_MAX: Final = 64  # of threads of a graph that a process keeps in memory between two turns
 THREADS_KNOWN_MAX: Final = 1_024  # of a graph, whose state a process need not compare with the log at each turn
 UNSEEN_SHARE_MAX: Final = 0.5  # of the budget, for events before the newest that the model was not shown yet

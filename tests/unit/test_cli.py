@@ -332,9 +332,10 @@ def test_compact_and_context_name_the_case_that_recover_opened(
 
 
 def test_cases_of_a_tenant_of_several_workflows_are_listed_together(
-    answer: Any, run: Run, open_question: dict[str, Any], tmp_path: Path
+    answer: Any, run: Run, open_question: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """C21: who is woken at night need not know in which of them it is."""
+    monkeypatch.setenv("COLUMNS", "120")
     answer("append", "--workflow", "another", "--kind", "note", "--text", "nothing to ask")
     (case,) = answer("cases")["cases"]
     assert (case["workflow"], case["case_id"]) == ("api-tests", open_question["case_id"])

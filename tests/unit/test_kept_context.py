@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strandline
+from strandline.rules.newest import NewestEvents
 from tests.unit.test_engine_stage import bounded, new_workflow
 
 SAY, CALL, RESULT = strandline.message, strandline.tool_call, strandline.tool_result
@@ -189,6 +190,49 @@ def do(wf, step, value, number):
             wf.hold(f"hold-{number}", **WHO)
 
 
+# ---------------------------------------------------------------------------------------------- who reads
+
+
+def test_what_a_reader_changes_is_his_own(wf):
+    wf.append([SAY("user", "go"), CALL("c1", "look", {"at": {"x": [1, 2]}}), RESULT("c1", {"seen": "all"})])
+    kept = wf.keep_context(BUDGET)
+    for _ in range(2):
+        parts = kept.read().parts
+        parts[1].event.payload["at"]["x"].append("CHANGED")
+        parts[2].event.payload["seen"] = "CHANGED"
+        assert kept.read() == wf.context(BUDGET)
+
+
+def test_two_that_read_at_once_have_each_a_context_of_its_moment(wf, monkeypatch):
+    """I7: one is stopped where it has read, and another reads on meanwhile."""
+    wf.append([SAY("user", "one"), SAY("user", "two")])
+    kept = wf.keep_context(BUDGET)
+    kept.read()
+    finished = NewestEvents.events
+
+    def overtaken(self):
+        monkeypatch.setattr(NewestEvents, "events", finished)
+        wf.append(SAY("user", "three"))
+        assert [part.from_seq for part in kept.read().parts] == [1, 2, 3]
+        return finished(self)
+
+    monkeypatch.setattr(NewestEvents, "events", overtaken)
+    first = kept.read()
+    assert (first.revision, [part.from_seq for part in first.parts]) == (2, [1, 2])
+    assert kept.read() == wf.context(BUDGET)
+
+
+def test_what_is_large_is_not_kept(wf, counted, monkeypatch):
+    """The memory of a process is bounded by bytes, too: an image is few tokens."""
+    wf.append([SAY("user", "one"), SAY("user", "two")])
+    kept = wf.keep_context(BUDGET)
+    monkeypatch.setattr(strandline.engine.kept_tail, "KEPT_CONTEXT_BYTES_MAX", 5)
+    kept.read()
+    del counted[:]
+    kept.read()
+    assert counted == [1, 2]
+
+
 # ---------------------------------------------------------------------------------------------- a store that changed
 
 
@@ -202,8 +246,7 @@ def test_an_older_file_that_was_put_back_is_read_as_it_is(tmp_path):
         wf.append(SAY("user", "three"))
         kept = wf.keep_context(BUDGET)
         kept.read()
-        with sqlite3.connect(copy) as older, sqlite3.connect(path) as here:
-            older.backup(here)
+        put_back(copy, path)
         assert [part.text for part in kept.read().parts] == [part.text for part in wf.context(BUDGET).parts]
         kept.read()
         wf.append([SAY("user", "another three"), SAY("user", "four")])
@@ -222,10 +265,38 @@ def test_a_log_that_says_something_else_is_read_anew(tmp_path, others):
         kept.read()
         with strandline.open(copy) as other:
             other.tenant("t").workflow("w").append([SAY("user", other) for other in others])
-        with sqlite3.connect(copy) as other, sqlite3.connect(path) as here:
-            other.backup(here)
+        put_back(copy, path)
         assert kept.read() == wf.context(BUDGET)
         assert "another two" in kept.read().text
+
+
+def put_back(copy, path):
+    with sqlite3.connect(copy) as older, sqlite3.connect(path) as here:
+        older.backup(here)
+
+
+@pytest.mark.parametrize("twice", ["erase", "compact"])
+def test_a_pointer_that_moved_as_often_in_another_way_is_seen(tmp_path, twice):
+    """C31: a backup is put back, and what comes then gives the view's row and the log the numbers that they had."""
+    path, copy = tmp_path / "memory.db", tmp_path / "copy.db"
+    with strandline.open(path) as db:
+        wf = db.tenant("t").workflow("w")
+        wf.append([SAY("user", "the first secret " * 5), SAY("user", "the second secret " * 5)])
+        wf.append([SAY("user", f"turn {number} " * 20) for number in range(30)])
+        db.backup(copy)
+        move(wf, twice, 1)
+        kept = wf.keep_context(20_000)
+        kept.read()
+        put_back(copy, path)
+        move(wf, twice, 2)
+        assert kept.read() == wf.context(20_000)
+
+
+def move(wf, how, number):
+    if how == "erase":
+        wf.erase(events=[number], **WHO)
+    else:
+        assert wf.compact(600, lambda request: f"Draft {number}.").outcome == "activated"
 
 
 def test_a_head_that_was_put_back_ends_the_context(tmp_path):

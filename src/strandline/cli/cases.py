@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -13,6 +13,7 @@ import typer
 from strandline.cli.command import Answer, Target
 from strandline.cli.effects import arguments_of, shown_args
 from strandline.cli.output import count, fitted, pick, plain, table_of, when
+from strandline.model.ids import DEFAULT_VIEW
 from strandline.rules.reconciling import typed
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def cases(target: Target, include_answered: All = False) -> Answer:
         text=fitted(
             (("workflow",) if several else ()) + _HEAD,
             rows,
-            cut={"about": 10, "what": 18, "state": 25},
+            cut={"about": 24, "workflow": 14, "what": 18, "state": 25},
             spare=["generation", _TIME],
         ),
         hint=_how_to_answer(target, [one.case for one in opened], several) if opened else "",
@@ -108,6 +109,7 @@ def _asked(workflow: Workflow, case: Case) -> dict[str, object]:
 
 def _about(case: Case, asked: dict[str, object]) -> str:
     said = [
+        "" if case.view in (None, DEFAULT_VIEW) else f"view {case.view}",
         ", ".join(case.missing_refs),
         case.subject,
         "" if case.missing_refs or case.reason == case.kind else case.reason,
@@ -176,7 +178,8 @@ def _what_next(target: Target, case: Case) -> str:
     look = "Look at each, undo or redo it. " if case.acted_on else ""
     if case.done.get("left_open"):
         look += f"Answer the case {case.done['left_open']}, too. "
-    return f"{look}Recover again: `{target.command(f'recover{name}{needs}')}`."
+    through = replace(target, view=case.view or target.view)
+    return f"{look}Recover again: `{through.command(f'recover{name}{needs}')}`."
 
 
 def acted_on_table(acted_on: Sequence[ActedOn]) -> str:

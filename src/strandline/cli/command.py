@@ -19,6 +19,7 @@ from strandline.cli.hooks import hooks_of_environment
 from strandline.cli.output import emit, emit_line, facts_of, tell, to_json
 from strandline.cli.reference_rules import rules_of
 from strandline.errors import (
+    CaseAnsweredError,
     CompactionLineageError,
     CorruptRecordError,
     InvalidInputError,
@@ -148,7 +149,7 @@ class Target:
             except (SummaryReconciliationError, CompactionLineageError, UnreconciledSummaryError) as error:
                 error.hint = self._way_out(error)
                 raise
-            except CorruptRecordError as error:
+            except (CorruptRecordError, CaseAnsweredError) as error:
                 self._complete(error)
                 raise
 
@@ -180,9 +181,9 @@ class Target:
 
         return shown_url(self.store)
 
-    def _complete(self, error: CorruptRecordError) -> None:
+    def _complete(self, error: CorruptRecordError | CaseAnsweredError) -> None:
         """Let a hint name its commands as they can be typed here."""
-        for verb in ("verify", "recover"):
+        for verb in ("verify", "recover", "cases --all"):
             error.hint = error.hint.replace(f"`strandline {verb}`", f"`{self.command(verb)}`")
 
     def _way_out(self, error: SummaryReconciliationError | CompactionLineageError | UnreconciledSummaryError) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -13,6 +14,7 @@ from strandline.cli.failures import CORRUPT, REJECTED, UNRECONCILED, describe
 from strandline.cli.output import count, fitted, pick, plain
 from strandline.cli.progress import progress
 from strandline.cli.summarizer import DEFAULT, Chosen, NoFallback, summarizer_of
+from strandline.cli.verify import tenant_of
 from strandline.limits import SWEEP_ROWS_MAX
 from strandline.system import SystemClock
 
@@ -60,7 +62,7 @@ def _rows(target: Target) -> tuple[list[tuple[str, DueCompaction]], list[Cooling
         with target.open() as workflow:
             found = [(workflow.name, row) for row in workflow.due()]
     with target.open_store() as db:
-        tenant = db.tenant(target.tenant)
+        tenant = tenant_of(db, target) if target.tenant_named else db.tenant(target.tenant)
         for name in tenant.workflows() if target.workflow is None else ():
             found += [(name, row) for row in tenant.workflow(name).due()]
         return found, tenant.cooldowns()
@@ -68,6 +70,12 @@ def _rows(target: Target) -> tuple[list[tuple[str, DueCompaction]], list[Cooling
 
 def _left_alone(down: Cooling, now_us: int) -> str:
     return f"left alone for {_span(down.until_us - now_us)}, after {count(down.failures, 'failure')} in a row"
+
+
+def why_not(target: Target, tenants: Collection[str]) -> str:
+    """Return the commands that tell why compactions did not come to an end, of the tenant that is the only one."""
+    of = Target(store=target.store, tenant=next(iter(tenants)) if len(tenants) == 1 else "TENANT")
+    return f"`{of.command('due --all')}` tells why, `{of.command('cases')}` what is asked."
 
 
 def _on(target: Target, words: str) -> str:
@@ -127,7 +135,7 @@ def run_due(
     error: dict[str, object] = {
         "type": "DueRun",
         "message": f"of {count(len(runs), 'due compaction')} not all came to an end: {told}",
-        "hint": f"`{_on(target, 'due --all')}` tells why, `strandline cases` what is asked.",
+        "hint": why_not(target, {str(run["tenant"]) for run in runs if run["result"] in ("error", "failed", "parked")}),
     }
     return Answer(
         value={"ran": len(runs), "results": dict(results), "runs": runs},

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from strandline.cli.command import Answer, Budget, Target, number
+from strandline.cli.due import why_not
 from strandline.cli.failures import CORRUPT, REJECTED, UNRECONCILED, describe
 from strandline.cli.output import count, plain, tell, tell_line
 from strandline.cli.summarizer import DEFAULT, Chosen, NoFallback, summarizer_of
@@ -118,7 +119,7 @@ def _ended(target: Target, results: Mapping[str, int]) -> Answer:
     error: dict[str, object] = {
         "type": "DueRun",
         "message": f"of {count(ran, 'run')} not all came to an end: {told}",
-        "hint": f"`{Target(store=target.store).command('due --all')}` tells why, `strandline cases` what is asked.",
+        "hint": why_not(target, ()),
     }
     return Answer(
         value={"ran": ran, "results": dict(results)},

@@ -14,9 +14,9 @@ class KeptContext:
     """The working context of a view, for one that reads it at every turn: what it has read it does not read again.
 
     It answers as `Workflow.context` does. What it keeps was verified when it was read, and is used as long as the
-    view's pointer and the log's chain say that the store holds it still; after a compaction, a rewind or an erasure all
-    is read anew (I4, I7). It holds at most what its budget has room for, in memory, until its next read. May be used
-    from any thread.
+    view's pointer and the chains of log and lineage say that the store holds it still; after a compaction, a rewind or
+    an erasure all is read anew (I4, I7). It holds its last context in memory, of at most KEPT_CONTEXT_BYTES_MAX, until
+    its next read. May be used from any thread.
     """
 
     def __init__(self, env: Environment, view: str, budget: int | None) -> None:

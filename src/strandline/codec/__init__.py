@@ -45,7 +45,17 @@ from strandline.codec.records import (
     open_event,
     stored_digest,
 )
-from strandline.codec.values import decode_json, encode_json, encode_text, leaf_text, pack, show, storable, unpack
+from strandline.codec.values import (
+    copied,
+    decode_json,
+    encode_json,
+    encode_text,
+    leaf_text,
+    pack,
+    show,
+    storable,
+    unpack,
+)
 from strandline.codec.witnesses import make_witness, read_witnesses
 
 __all__ = [
@@ -60,6 +70,7 @@ __all__ = [
     "chain_event",
     "chain_record",
     "compress",
+    "copied",
     "decode_event",
     "decode_found",
     "decode_json",

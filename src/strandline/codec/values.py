@@ -89,6 +89,13 @@ def decode_json(data: bytes, place: str = "JSON") -> Any:  # noqa: ANN401  JSON 
             raise CorruptRecordError(f"not JSON: {error}", place=place) from error
 
 
+def copied(value: Any) -> Any:  # noqa: ANN401  JSON is what it is
+    """Return a JSON value that shares nothing with the given one that can be changed."""
+    if isinstance(value, dict):
+        return {name: copied(inner) for name, inner in value.items()}
+    return [copied(inner) for inner in value] if isinstance(value, list) else value
+
+
 def leaf_text(value: object) -> str:
     """Return the keys, strings and numbers of a JSON value, a line each: where references in a state may stand."""
     lines: list[str] = []

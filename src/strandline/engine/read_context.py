@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
-from strandline.codec import encode_text
+from strandline.codec import copied, encode_text
 from strandline.engine.cases import Question, ask, case_on, find_case
 from strandline.engine.environment import PART_JOINT, Environment, part_tokens
 from strandline.engine.kept_tail import KeptTail
@@ -278,6 +278,7 @@ def context_parts(snapshot: ContextView, counter: TokenCounter, kept: KeptTail |
     tail = [_event_part(event, made.get(event.seq)) for event in snapshot.tail]
     if kept is not None:
         kept.parts = {part.from_seq: part for part in tail}
+        tail = [_for_reader(part) for part in tail]
     tail += (  # never kept: what comes behind them exceeds the budget
         ContextPart(kind=PartKind.EVENT, from_seq=gap.from_seq, through_seq=gap.through_seq, tokens=gap.tokens, text="")
         for gap in snapshot.gaps
@@ -298,6 +299,14 @@ def _event_part(event: SourceEvent, made: ContextPart | None) -> ContextPart:
         text=plain_text(event),
         event=event,
     )
+
+
+def _for_reader(part: ContextPart) -> ContextPart:
+    """Return a part that is kept as a reader may have it: what he changes in it is his own."""
+    event = part.event
+    if event is None or event.payload is None:
+        return part
+    return replace(part, event=event._replace(payload=copied(event.payload)))
 
 
 def assemble_context(snapshot: ContextView, counter: TokenCounter, budget: int) -> Context:

@@ -332,9 +332,10 @@ def read_view(
     check_register_whole(tx)
     for event in visible(view, read_live(tx, read.revision + 1, head.revision, env.scope.workflow)):
         read.newest.take(to_source(event, env.counter))
+        read.size += len(event.body or b"")
+    tail, gaps = read.newest.events(), read.newest.gaps()
     if kept is not None:
         kept.keep(read, head)
-    tail = read.newest.events()
     return ContextView(
         view=view.name,
         generation=view.generation,
@@ -342,7 +343,7 @@ def read_view(
         watermark=view.watermark,
         summary=read.summary,
         tail=tuple(tail),
-        gaps=tuple(read.newest.gaps()),
+        gaps=tuple(gaps),
         open_calls=open_calls_of(tx.register.open_calls(), tail),
     )
 
