@@ -12,6 +12,7 @@ import argparse
 import gc
 import json
 import os
+import platform
 import random
 import sqlite3
 import statistics
@@ -167,8 +168,8 @@ def figures(all_of_them: list[Competitor], turns: int, payload: int) -> list[dic
     """Return what was measured of each, and beside the first stock saver of its kind of database."""
     found = []
     for one in all_of_them:
-        where = "PostgreSQL" if "PostgreSQL" in one.name else "SQLite"
-        stock = next(o for o in all_of_them if o.name.startswith("stock") and where in o.name)
+        where = one.name.partition(", ")[2]  # the database, and the channel
+        stock = next(o for o in all_of_them if o.name.startswith("stock") and o.name.endswith(where))
         per_turn = [[block[which] * BLOCKS / turns * 1e3 for block in one.blocks] for which in (0, 1)]
         decile = BLOCKS // 10
         found.append(
@@ -221,7 +222,12 @@ def measure(turns: int, graph_turns: int, pairs: int, keep: Callable[[dict[str, 
         "date": datetime.now(UTC).date().isoformat(),
         "cores": os.cpu_count(),
         "load": load,
-        "versions": {name: version(name) for name in packages},
+        "versions": {
+            "Python": platform.python_version(),
+            "SQLite": sqlite3.sqlite_version,
+            "PostgreSQL": str(POSTGRES_VERSION),
+            **{name: version(name) for name in packages},
+        },
         "parts": parts,
     }
     if pairs:
