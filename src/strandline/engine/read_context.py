@@ -304,7 +304,7 @@ def _event_part(event: SourceEvent, made: ContextPart | None) -> ContextPart:
 def _for_reader(part: ContextPart) -> ContextPart:
     """Return a part that is kept as a reader may have it: what he changes in it is his own."""
     event = part.event
-    if event is None or event.payload is None:
+    if event is None or not isinstance(event.payload, dict | list):
         return part
     return replace(part, event=event._replace(payload=copied(event.payload)))
 
