@@ -165,7 +165,7 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 def figures(all_of_them: list[Competitor], turns: int, payload: int) -> list[dict[str, Any]]:
-    """Return what was measured of each, and beside the first stock saver of its kind of database."""
+    """Return what was measured of each, and beside the stock saver of the same database and channel."""
     found = []
     for one in all_of_them:
         where = one.name.partition(", ")[2]  # the database, and the channel

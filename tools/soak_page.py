@@ -11,9 +11,9 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
-from tools.soak_progress import PUBLISHED, Chunk, Programme, Run, runs_of, standing
+from tools.soak_progress import PUBLISHED, Chunk, Programme, published_chunks, standing, to_publish
 
 ROOT = Path(__file__).resolve().parents[1]
 BUGS = Path("tools") / "bugs.toml"
@@ -42,7 +42,7 @@ class Measure(TypedDict):
     command: str
     count: int
     violations: int
-    runs: list[Run]
+    runs: list[dict[str, Any]]  # the fields of chunks that follow each other
 
 
 class Bug(TypedDict):
@@ -74,7 +74,7 @@ def measured(programme: Programme, target: int, chunks: Sequence[Chunk]) -> Meas
         "command": programme.command.replace(" {names}", ""),
         "count": sum(chunk.count for chunk in own),
         "violations": sum(chunk.violations for chunk in own),
-        "runs": runs_of(own),
+        "runs": to_publish(own),
     }
 
 
@@ -95,7 +95,7 @@ def page(found: Found) -> str:
     for measure in found["measures"]:
         if measure["runs"]:
             name = measure["measure"][:1].upper() + measure["measure"][1:]
-            lines += ["", f"**{name}.** {measure['proves']} Met: {_met(measure['runs'])}. {_ran(measure)}"]
+            lines += ["", f"**{name}.** {measure['proves']} Met: {_met(_runs(measure))}. {_ran(measure)}"]
     lines += ["", "## What it found", ""]
     if found["bugs"]:
         lines += ["Each was a bug of the library until then; its test holds it now.", ""]
@@ -107,30 +107,34 @@ def page(found: Found) -> str:
 
 
 def _cells(measure: Measure) -> tuple[str, ...]:
+    runs = _runs(measure)
     commits: Counter[str] = Counter()
-    for run in measure["runs"]:
-        commits[run["commit"]] += run["count"]
+    for run in runs:
+        commits[run.commit] += run.count
     command = f"`{measure['command']}`"
     return (
         measure["measure"],
         f"{measure['count']:,}",
         f"{measure['violations']:,}",
         command,
-        _seeds(measure["runs"]) or "–",
+        _seeds(runs) or "–",
         ", ".join(f"{commit} ({count:,})" for commit, count in commits.items()) or "–",
     )
 
 
-def _seeds(runs: Sequence[Run]) -> str:
-    if any(run["names"] for run in runs):
+def _runs(measure: Measure) -> list[Chunk]:
+    return published_chunks(measure["programme"], measure["runs"])
+
+
+def _seeds(runs: Sequence[Chunk]) -> str:
+    if any(run.names for run in runs):
         return "by name"
     spans: list[tuple[int, int]] = []
     for run in runs:
-        first, last = run["seed"], run["seed"] + run["count"] - 1
-        if spans and spans[-1][1] == first - 1:
-            spans[-1] = (spans[-1][0], last)
+        if spans and spans[-1][1] == run.seed - 1:
+            spans[-1] = (spans[-1][0], run.end - 1)
         else:
-            spans.append((first, last))
+            spans.append((run.seed, run.end - 1))
     return ", ".join(f"{first:,}–{last:,}" for first, last in spans)
 
 
@@ -146,20 +150,20 @@ def _mark(measure: Measure) -> str:
 
 
 def _ran(measure: Measure) -> str:
-    runs = measure["runs"]
-    seconds = sum(run["seconds"] for run in runs)
+    runs = _runs(measure)
+    seconds = sum(run.seconds for run in runs)
     rate = measure["count"] / seconds if seconds else 0.0
-    first, last = min(run["date"] for run in runs), max(run["date"] for run in runs)
+    first, last = min(run.date for run in runs), max(run.date for run in runs)
     when = first if first == last else f"{first} to {last}"
-    machines = sorted({run["machine"] for run in runs})
+    machines = sorted({run.machine for run in runs})
     return f"It took {seconds:,.0f} s of one worker, {rate:,.3g} a second; {when}, on {' and '.join(machines)}."
 
 
-def _met(runs: Sequence[Run]) -> str:
+def _met(runs: Sequence[Chunk]) -> str:
     """Return what was met, the most frequent first, as much as can be taken in."""
     detail: Counter[str] = Counter()
     for run in runs:
-        detail.update(run["detail"])
+        detail.update(run.detail)
     often = sorted(detail.items(), key=lambda one: (-one[1], one[0]))
     told = ", ".join(f"{key} {value:,}" for key, value in often[:MET_MAX])
     more = len(often) - MET_MAX

@@ -12,9 +12,9 @@ import os
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 PUBLISHED = Path("docs") / "results" / "reliability.json"
 
@@ -57,20 +57,6 @@ class Chunk:
     def end(self) -> int:
         """The first unit behind it."""
         return self.seed + self.count
-
-
-class Run(TypedDict):
-    """What is published of chunks of one programme that follow each other: a chunk's fields, and what they come to."""
-
-    seed: int
-    count: int
-    violations: int
-    seconds: float
-    detail: dict[str, int]
-    commit: str
-    machine: str
-    date: str
-    names: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,53 +106,41 @@ def taken_over(path: Path) -> list[Chunk]:
         return []
     try:
         measures = json.loads(path.read_text(encoding="utf-8"))["measures"]
-        chunks = [Chunk(programme=one["programme"], **run) for one in measures for run in one["runs"]]
+        chunks = [chunk for one in measures for chunk in published_chunks(one["programme"], one["runs"])]
     except (ValueError, TypeError, KeyError) as error:
         raise UnfitError(f"{path} is no report of a soak: {error}") from error
     standing(chunks)
     return chunks
 
 
-def runs_of(chunks: Iterable[Chunk]) -> list[Run]:
+def published_chunks(programme: str, runs: Iterable[dict[str, Any]]) -> list[Chunk]:
+    """Return the runs of a programme that `to_publish` gave, as chunks."""
+    return [Chunk(programme=programme, **run) for run in runs]
+
+
+def to_publish(chunks: Iterable[Chunk]) -> list[dict[str, Any]]:
     """Return what stands of one programme, the clean neighbours of one commit, machine and day as one run each."""
-    runs: list[Run] = []
+    joined: list[Chunk] = []
     for chunk in standing(chunks):
-        fresh = _run(chunk)
-        if runs and _joins(runs[-1], fresh):
-            last = runs[-1]
-            last["count"] += fresh["count"]
-            last["seconds"] = round(last["seconds"] + fresh["seconds"], 1)
-            last["detail"] = dict(sorted((Counter(last["detail"]) + Counter(fresh["detail"])).items()))
-            last["names"] += fresh["names"]
-        else:
-            runs.append(fresh)
-    return runs
+        follows = joined and _joins(joined[-1], chunk)
+        joined.append(_joined(joined.pop(), chunk) if follows else chunk)
+    ordered = [asdict(replace(chunk, detail=dict(sorted(chunk.detail.items())))) for chunk in joined]
+    return [{name: value for name, value in one.items() if name != "programme"} for one in ordered]
 
 
-def _run(chunk: Chunk) -> Run:
-    return {
-        "seed": chunk.seed,
-        "count": chunk.count,
-        "violations": chunk.violations,
-        "seconds": chunk.seconds,
-        "detail": dict(sorted(chunk.detail.items())),
-        "commit": chunk.commit,
-        "machine": chunk.machine,
-        "date": chunk.date,
-        "names": list(chunk.names),
-    }
+def _joins(first: Chunk, second: Chunk) -> bool:
+    """Tell whether a chunk is the other one's continuation: units that found something are run again as they were."""
+    alike = (first.commit, first.machine, first.date) == (second.commit, second.machine, second.date)
+    return alike and not first.violations and not second.violations and first.end == second.seed
 
 
-def _joins(first: Run, second: Run) -> bool:
-    """Tell whether a run is the other one's continuation: units that found something are run again as they were."""
-    before, after = (
-        (first["commit"], first["machine"], first["date"]),
-        (second["commit"], second["machine"], second["date"]),
-    )
-    return (
-        before == after
-        and not first["violations"] + second["violations"]
-        and first["seed"] + first["count"] == second["seed"]
+def _joined(first: Chunk, second: Chunk) -> Chunk:
+    return replace(
+        first,
+        count=first.count + second.count,
+        seconds=round(first.seconds + second.seconds, 1),
+        detail=dict(Counter(first.detail) + Counter(second.detail)),
+        names=first.names + second.names,
     )
 
 
