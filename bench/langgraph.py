@@ -37,8 +37,9 @@ from langgraph.graph.message import _messages_delta_reducer
 from typing_extensions import TypedDict
 
 import strandline
-from bench.langgraph_gate import measure_gate, timed
+from bench.langgraph_gate import HOW, measure_gate
 from bench.langgraph_page import write_page
+from strandline.bench.rounds import Timing, timed
 from strandline.integrations.langgraph import StrandlineSaver
 from tools.servers import start_postgres
 
@@ -69,8 +70,8 @@ class Competitor:
     size: Callable[[], int]  # bytes, now
     fresh: Callable[[], BaseCheckpointSaver[Any]]
     empty: int = 0
-    blocks: list[tuple[float, float]] = field(default_factory=list)  # elapsed and processor time of each
-    reads: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    blocks: list[Timing] = field(default_factory=list)
+    reads: dict[str, list[Timing]] = field(default_factory=dict)
 
 
 def by_hand(saver: BaseCheckpointSaver[Any], said: Iterator[str]) -> Callable[[], None]:
@@ -170,30 +171,28 @@ def figures(all_of_them: list[Competitor], turns: int, payload: int) -> list[dic
     for one in all_of_them:
         where = one.name.partition(", ")[2]  # the database, and the channel
         stock = next(o for o in all_of_them if o.name.startswith("stock") and o.name.endswith(where))
-        per_turn = [[block[which] * BLOCKS / turns * 1e3 for block in one.blocks] for which in (0, 1)]
+        per_turn = {how: [took(block) * BLOCKS / turns * 1e3 for block in one.blocks] for how, took in HOW.items()}
         decile = BLOCKS // 10
         found.append(
             {
                 "who": one.name,
                 "beside": stock.name,
                 "storage_x_payload": (one.size() - one.empty) / payload,
-                "turns_per_s": turns / sum(wall for wall, _ in one.blocks),
-                "ms_per_turn": {"wall": spread(per_turn[0]), "cpu": spread(per_turn[1])},
+                "turns_per_s": turns / sum(block.wall_s for block in one.blocks),
+                "ms_per_turn": {how: spread(blocks) for how, blocks in per_turn.items()},
                 "last_to_first_decile": {
-                    how: sum(per_turn[which][-decile:]) / sum(per_turn[which][:decile])
-                    for which, how in ((0, "wall"), (1, "cpu"))
+                    how: sum(blocks[-decile:]) / sum(blocks[:decile]) for how, blocks in per_turn.items()
                 },
                 "run_faster_x": {
-                    how: sum(b[which] for b in stock.blocks) / sum(b[which] for b in one.blocks)
-                    for which, how in ((0, "wall"), (1, "cpu"))
+                    how: sum(map(took, stock.blocks)) / sum(map(took, one.blocks)) for how, took in HOW.items()
                 },
                 "read_ms": {
-                    how: {"wall": spread([w * 1e3 for w, _ in reads]), "cpu": spread([c * 1e3 for _, c in reads])}
-                    for how, reads in one.reads.items()
+                    which: {how: spread([took(read) * 1e3 for read in reads]) for how, took in HOW.items()}
+                    for which, reads in one.reads.items()
                 },
                 "read_faster_x": {
-                    how: spread([s[0] / o[0] for s, o in zip(stock.reads[how], reads, strict=True)])
-                    for how, reads in one.reads.items()
+                    which: spread([s.wall_s / o.wall_s for s, o in zip(stock.reads[which], reads, strict=True)])
+                    for which, reads in one.reads.items()
                 },
             }
         )

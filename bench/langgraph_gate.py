@@ -17,10 +17,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 import strandline
-from strandline.bench import rounds
+from strandline.bench.rounds import Timing, timed
 from strandline.integrations.langgraph import StrandlineMiddleware, StrandlineSaver
 
 MODEL_S = 0.05
+HOW: dict[str, Callable[[Timing], float]] = {"wall": lambda one: one.wall_s, "cpu": lambda one: one.cpu_s}
 WARM = 5  # turns of each before anything is counted
 
 
@@ -83,16 +84,16 @@ def measure_gate(pairs: int, think_s: float = MODEL_S) -> dict[str, Any]:
         for turn in turns:
             for _ in range(WARM):
                 turn()
-        taken: list[list[tuple[float, float]]] = [[], []]
+        taken: list[list[Timing]] = [[], []]
         commits = []
         for pair in range(pairs):
             for which in (0, 1) if pair % 2 else (1, 0):
                 taken[which].append(timed(turns[which]))
-            commits.append(timed(commit)[0] * 1e3)
+            commits.append(timed(commit).wall_s * 1e3)
     found: dict[str, Any] = {"pairs": pairs, "model_ms": think_s * 1e3, "raw_commit_ms": _spread(commits)}
-    for index, how in ((0, "wall"), (1, "cpu")):
-        without = [one[index] * 1e3 for one in taken[0]]
-        more = [(two[index] - one[index]) * 1e3 for one, two in zip(*taken, strict=True)]
+    for how, seconds in HOW.items():
+        without = [seconds(one) * 1e3 for one in taken[0]]
+        more = [(seconds(two) - seconds(one)) * 1e3 for one, two in zip(*taken, strict=True)]
         found[how] = {"without_ms": _spread(without), "more_ms": _spread(more)}
     found["more_share"] = found["wall"]["more_ms"]["median"] / found["wall"]["without_ms"]["median"]
     return found
@@ -106,12 +107,6 @@ def _raw_commit(stack: ExitStack, folder: Path) -> Callable[[], object]:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("CREATE TABLE row (body BLOB)")
     return lambda: connection.execute("INSERT INTO row VALUES (zeroblob(500))")
-
-
-def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Return elapsed and processor time, in seconds."""
-    took = rounds.timed(work)
-    return took.wall_s, took.cpu_s
 
 
 def _spread(values: list[float]) -> dict[str, float]:
